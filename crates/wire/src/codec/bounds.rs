@@ -1,0 +1,37 @@
+//! How long the parts of a message may be that are under no [`Budget`](crate::Budget).
+//!
+//! Both directions enforce them. They are generous for honest peers; what they bound is how much memory one frame
+//! of a dishonest one can take.
+
+/// A script's source, in bytes of WTF-8.
+pub const SOURCE_BYTES: usize = 64 << 20;
+
+/// A script's name, a build or an engine's library, in bytes.
+pub const NAME_BYTES: usize = 4 << 10;
+
+/// The name of a bound function or of the object that holds it, in bytes.
+pub const BINDING_NAME_BYTES: usize = 1 << 10;
+
+/// Bindings in one `Bind`; more go into several.
+pub const BINDINGS: usize = 4096;
+
+/// An error's name, in bytes; longer ones are cut.
+pub const ERROR_NAME_BYTES: usize = 4 << 10;
+
+/// An error's message or its stack's text, in bytes; longer ones are cut.
+pub const ERROR_TEXT_BYTES: usize = 1 << 20;
+
+/// Frames of an error's stack; of more, the innermost are kept.
+pub const FRAMES: usize = 256;
+
+/// The function or the file of a stack's frame, in bytes; longer ones are cut.
+pub const FRAME_NAME_BYTES: usize = 4 << 10;
+
+/// One line of the guest's console, in bytes; longer ones are cut.
+pub const CONSOLE_BYTES: usize = 1 << 20;
+
+/// Layers of a sandbox report.
+pub const LAYERS: usize = 32;
+
+/// A sentence for a person, such as what a layer found or why a value cannot cross, in bytes; longer ones are cut.
+pub const SENTENCE_BYTES: usize = 16 << 10;

@@ -1,0 +1,152 @@
+//! [`HostMessage`] in bytes.
+
+use super::Message;
+use super::bounds::{
+    BINDING_NAME_BYTES, BINDINGS, ERROR_NAME_BYTES, ERROR_TEXT_BYTES, NAME_BYTES, SOURCE_BYTES,
+};
+use super::error::{DecodeError, EncodeError};
+use super::record::{RECORD_OVERHEAD, RecordReader, RecordWriter, read_message, write_message};
+use crate::budget::Budget;
+use crate::message::{Binding, HostError, HostMessage, Limits};
+use crate::value::Value;
+
+const START: u64 = 0;
+const BIND: u64 = 1;
+const EVAL: u64 = 2;
+const ANSWER: u64 = 3;
+const CANCEL: u64 = 4;
+
+const ANSWER_VALUE: u64 = 0;
+const ANSWER_ERROR: u64 = 1;
+
+impl Message for HostMessage {
+    fn encode(&self, out: &mut Vec<u8>, budget: &Budget) -> Result<(), EncodeError> {
+        write_message(out, budget, |writer| match self {
+            Self::Start(limits) => {
+                write_start(writer, limits);
+                Ok(())
+            }
+            Self::Bind(bindings) => write_bind(writer, bindings),
+            Self::Eval { id, source, name, timeout_ms } => {
+                writer.record(EVAL, 4);
+                writer.unsigned(*id);
+                writer.text("the source", source, SOURCE_BYTES)?;
+                writer.string("the script's name", name, NAME_BYTES)?;
+                writer.unsigned(*timeout_ms);
+                Ok(())
+            }
+            Self::Answer { id, outcome } => {
+                writer.record(ANSWER, 2);
+                writer.unsigned(*id);
+                write_outcome(writer, outcome)
+            }
+            Self::Cancel { id } => {
+                writer.record(CANCEL, 1);
+                writer.unsigned(*id);
+                Ok(())
+            }
+        })
+    }
+
+    fn decode(bytes: &[u8], budget: &Budget) -> Result<Self, DecodeError> {
+        read_message(bytes, budget, |reader| {
+            let record = reader.record("host message")?;
+            match (record.number, record.fields) {
+                (START, 5) => read_start(reader),
+                (BIND, 1) => Ok(Self::Bind(reader.list("the bindings", BINDINGS, read_binding)?)),
+                (EVAL, 4) => Ok(Self::Eval {
+                    id: reader.unsigned()?,
+                    source: reader.text("the source", SOURCE_BYTES)?,
+                    name: reader.string("the script's name", NAME_BYTES)?,
+                    timeout_ms: reader.unsigned()?,
+                }),
+                (ANSWER, 2) => Ok(Self::Answer { id: reader.unsigned()?, outcome: read_outcome(reader)? }),
+                (CANCEL, 1) => Ok(Self::Cancel { id: reader.unsigned()? }),
+                _ => Err(record.unknown()),
+            }
+        })
+    }
+
+    fn max_encoded_bytes(budget: &Budget) -> usize {
+        let bind = BINDINGS * (2 * BINDING_NAME_BYTES + RECORD_OVERHEAD);
+        let eval = SOURCE_BYTES + NAME_BYTES;
+        let error = ERROR_NAME_BYTES + ERROR_TEXT_BYTES;
+        bind.max(eval).max(error).max(budget.bytes).saturating_add(RECORD_OVERHEAD)
+    }
+}
+
+fn write_start(writer: &mut RecordWriter<'_>, limits: &Limits) {
+    writer.record(START, 5);
+    writer.unsigned(limits.max_heap_bytes);
+    writer.unsigned(limits.max_value_bytes);
+    writer.unsigned(limits.max_value_nodes);
+    writer.unsigned(limits.max_value_depth.into());
+    writer.boolean(limits.console);
+}
+
+fn read_start(reader: &mut RecordReader<'_>) -> Result<HostMessage, DecodeError> {
+    Ok(HostMessage::Start(Limits {
+        max_heap_bytes: reader.unsigned()?,
+        max_value_bytes: reader.unsigned()?,
+        max_value_nodes: reader.unsigned()?,
+        max_value_depth: reader.unsigned_32()?,
+        console: reader.boolean()?,
+    }))
+}
+
+fn write_bind(writer: &mut RecordWriter<'_>, bindings: &[Binding]) -> Result<(), EncodeError> {
+    writer.record(BIND, 1);
+    writer.list("the bindings", bindings.len(), BINDINGS)?;
+    for Binding { function, object, name } in bindings {
+        writer.record((*function).into(), 2);
+        match object {
+            Some(object) => writer.text("an object's name", object, BINDING_NAME_BYTES)?,
+            None => writer.null(),
+        }
+        writer.text("a function's name", name, BINDING_NAME_BYTES)?;
+    }
+    Ok(())
+}
+
+/// A binding is the record whose number is its function's.
+fn read_binding(reader: &mut RecordReader<'_>) -> Result<Binding, DecodeError> {
+    let record = reader.record("binding")?;
+    match (u32::try_from(record.number), record.fields) {
+        (Ok(function), 2) => Ok(Binding {
+            function,
+            object: reader.text_or_null("an object's name", BINDING_NAME_BYTES)?,
+            name: reader.text("a function's name", BINDING_NAME_BYTES)?,
+        }),
+        _ => Err(record.unknown()),
+    }
+}
+
+fn write_outcome(
+    writer: &mut RecordWriter<'_>,
+    outcome: &Result<Value, HostError>,
+) -> Result<(), EncodeError> {
+    match outcome {
+        Ok(value) => {
+            writer.record(ANSWER_VALUE, 1);
+            writer.value(value, &[])
+        }
+        Err(HostError { name, message }) => {
+            writer.record(ANSWER_ERROR, 2);
+            writer.explanation(name, ERROR_NAME_BYTES);
+            writer.explanation(message, ERROR_TEXT_BYTES);
+            Ok(())
+        }
+    }
+}
+
+fn read_outcome(reader: &mut RecordReader<'_>) -> Result<Result<Value, HostError>, DecodeError> {
+    let record = reader.record("answer")?;
+    match (record.number, record.fields) {
+        (ANSWER_VALUE, 1) => Ok(Ok(reader.value()?)),
+        (ANSWER_ERROR, 2) => Ok(Err(HostError {
+            name: reader.text("an error's name", ERROR_NAME_BYTES)?,
+            message: reader.text("an error's message", ERROR_TEXT_BYTES)?,
+        })),
+        _ => Err(record.unknown()),
+    }
+}

@@ -1,0 +1,209 @@
+//! [`WorkerMessage`] in bytes.
+
+use super::Message;
+use super::bounds::{
+    CONSOLE_BYTES, ERROR_NAME_BYTES, ERROR_TEXT_BYTES, FRAME_NAME_BYTES, FRAMES, LAYERS, NAME_BYTES,
+    SENTENCE_BYTES,
+};
+use super::error::{DecodeError, EncodeError};
+use super::record::{RECORD_OVERHEAD, RecordReader, RecordWriter, read_message, write_message};
+use crate::budget::Budget;
+use crate::message::{
+    ConsoleLevel, Failure, Frame, JsError, LayerReport, Ready, SandboxReport, WorkerMessage,
+};
+use crate::path::Segment;
+use crate::value::Value;
+
+const READY: u64 = 0;
+const REFUSED: u64 = 1;
+const CALL: u64 = 2;
+const CONSOLE: u64 = 3;
+const DONE: u64 = 4;
+
+const DONE_VALUE: u64 = 0;
+const DONE_JS: u64 = 1;
+const DONE_TIMEOUT: u64 = 2;
+const DONE_HEAP_LIMIT: u64 = 3;
+const DONE_CANCELLED: u64 = 4;
+const DONE_CONVERSION: u64 = 5;
+const DONE_NEVER_SETTLES: u64 = 6;
+
+/// The number of each level, which is also its place in this list.
+const LEVELS: [ConsoleLevel; 5] =
+    [ConsoleLevel::Debug, ConsoleLevel::Log, ConsoleLevel::Info, ConsoleLevel::Warn, ConsoleLevel::Error];
+
+impl Message for WorkerMessage {
+    fn encode(&self, out: &mut Vec<u8>, budget: &Budget) -> Result<(), EncodeError> {
+        write_message(out, budget, |writer| match self {
+            Self::Ready(Ready { build, engine, sandbox }) => {
+                writer.record(READY, 3);
+                writer.string("the build", build, NAME_BYTES)?;
+                writer.string("the engine", engine, NAME_BYTES)?;
+                write_report(writer, sandbox)
+            }
+            Self::Refused(sandbox) => {
+                writer.record(REFUSED, 1);
+                write_report(writer, sandbox)
+            }
+            Self::Call { id, function, arguments } => {
+                writer.record(CALL, 3);
+                writer.unsigned(*id);
+                writer.unsigned((*function).into());
+                writer.list("the arguments", arguments.len(), usize::MAX)?;
+                for (index, argument) in arguments.iter().enumerate() {
+                    writer.value(argument, &[Segment::Index(index)])?;
+                }
+                Ok(())
+            }
+            Self::Console { level, text } => {
+                writer.record(CONSOLE, 2);
+                writer.unsigned(*level as u64);
+                writer.explanation(text, CONSOLE_BYTES);
+                Ok(())
+            }
+            Self::Done { id, outcome } => {
+                writer.record(DONE, 2);
+                writer.unsigned(*id);
+                write_outcome(writer, outcome)
+            }
+        })
+    }
+
+    fn decode(bytes: &[u8], budget: &Budget) -> Result<Self, DecodeError> {
+        read_message(bytes, budget, |reader| {
+            let record = reader.record("worker message")?;
+            match (record.number, record.fields) {
+                (READY, 3) => Ok(Self::Ready(Ready {
+                    build: reader.string("the build", NAME_BYTES)?,
+                    engine: reader.string("the engine", NAME_BYTES)?,
+                    sandbox: read_report(reader)?,
+                })),
+                (REFUSED, 1) => Ok(Self::Refused(read_report(reader)?)),
+                (CALL, 3) => Ok(Self::Call {
+                    id: reader.unsigned()?,
+                    function: reader.unsigned_32()?,
+                    arguments: reader.values("the arguments")?,
+                }),
+                (CONSOLE, 2) => Ok(Self::Console {
+                    level: reader.choice("console level", &LEVELS)?,
+                    text: reader.text("a console line", CONSOLE_BYTES)?,
+                }),
+                (DONE, 2) => Ok(Self::Done { id: reader.unsigned()?, outcome: read_outcome(reader)? }),
+                _ => Err(record.unknown()),
+            }
+        })
+    }
+
+    fn max_encoded_bytes(budget: &Budget) -> usize {
+        let report = LAYERS * (NAME_BYTES + 2 * SENTENCE_BYTES + RECORD_OVERHEAD);
+        let ready = 2 * NAME_BYTES + report;
+        let error =
+            ERROR_NAME_BYTES + 2 * ERROR_TEXT_BYTES + FRAMES * (2 * FRAME_NAME_BYTES + RECORD_OVERHEAD);
+        ready.max(error).max(CONSOLE_BYTES).max(budget.bytes).saturating_add(RECORD_OVERHEAD)
+    }
+}
+
+fn write_report(writer: &mut RecordWriter<'_>, report: &SandboxReport) -> Result<(), EncodeError> {
+    writer.list("the sandbox's layers", report.layers.len(), LAYERS)?;
+    for LayerReport { name, applied, detail, fix } in &report.layers {
+        writer.record((*applied).into(), 3);
+        writer.string("a layer's name", name, NAME_BYTES)?;
+        writer.sentence(detail);
+        writer.sentence(fix);
+    }
+    Ok(())
+}
+
+fn read_report(reader: &mut RecordReader<'_>) -> Result<SandboxReport, DecodeError> {
+    Ok(SandboxReport { layers: reader.list("the sandbox's layers", LAYERS, read_layer)? })
+}
+
+/// A layer is the record 1 when it is in force, and 0 when it is not.
+fn read_layer(reader: &mut RecordReader<'_>) -> Result<LayerReport, DecodeError> {
+    let record = reader.record("layer of a sandbox")?;
+    match (record.number, record.fields) {
+        (applied @ 0..=1, 3) => Ok(LayerReport {
+            name: reader.string("a layer's name", NAME_BYTES)?,
+            applied: applied == 1,
+            detail: reader.sentence("a layer's detail")?,
+            fix: reader.sentence("a layer's fix")?,
+        }),
+        _ => Err(record.unknown()),
+    }
+}
+
+fn write_outcome(writer: &mut RecordWriter<'_>, outcome: &Result<Value, Failure>) -> Result<(), EncodeError> {
+    match outcome {
+        Ok(value) => {
+            writer.record(DONE_VALUE, 1);
+            return writer.value(value, &[]);
+        }
+        Err(Failure::Js(error)) => return write_error(writer, error),
+        Err(Failure::Timeout) => writer.record(DONE_TIMEOUT, 0),
+        Err(Failure::HeapLimit) => writer.record(DONE_HEAP_LIMIT, 0),
+        Err(Failure::Cancelled) => writer.record(DONE_CANCELLED, 0),
+        Err(Failure::Conversion { path, reason }) => {
+            writer.record(DONE_CONVERSION, 2);
+            writer.sentence(path);
+            writer.sentence(reason);
+        }
+        Err(Failure::NeverSettles) => writer.record(DONE_NEVER_SETTLES, 0),
+    }
+    Ok(())
+}
+
+fn read_outcome(reader: &mut RecordReader<'_>) -> Result<Result<Value, Failure>, DecodeError> {
+    let record = reader.record("outcome")?;
+    Ok(Err(match (record.number, record.fields) {
+        (DONE_VALUE, 1) => return Ok(Ok(reader.value()?)),
+        (DONE_JS, 4) => Failure::Js(read_error(reader)?),
+        (DONE_TIMEOUT, 0) => Failure::Timeout,
+        (DONE_HEAP_LIMIT, 0) => Failure::HeapLimit,
+        (DONE_CANCELLED, 0) => Failure::Cancelled,
+        (DONE_CONVERSION, 2) => {
+            Failure::Conversion { path: reader.sentence("a path")?, reason: reader.sentence("a reason")? }
+        }
+        (DONE_NEVER_SETTLES, 0) => Failure::NeverSettles,
+        _ => return Err(record.unknown()),
+    }))
+}
+
+fn write_error(writer: &mut RecordWriter<'_>, error: &JsError) -> Result<(), EncodeError> {
+    let JsError { name, message, stack, frames } = error;
+    let frames = &frames[..frames.len().min(FRAMES)];
+    writer.record(DONE_JS, 4);
+    writer.explanation(name, ERROR_NAME_BYTES);
+    writer.explanation(message, ERROR_TEXT_BYTES);
+    writer.explanation(stack, ERROR_TEXT_BYTES);
+    writer.list("the stack", frames.len(), FRAMES)?;
+    for Frame { function, file, line, column } in frames {
+        writer.record((*line).into(), 3);
+        writer.unsigned((*column).into());
+        writer.explanation(function, FRAME_NAME_BYTES);
+        writer.explanation(file, FRAME_NAME_BYTES);
+    }
+    Ok(())
+}
+
+fn read_error(reader: &mut RecordReader<'_>) -> Result<JsError, DecodeError> {
+    Ok(JsError {
+        name: reader.text("an error's name", ERROR_NAME_BYTES)?,
+        message: reader.text("an error's message", ERROR_TEXT_BYTES)?,
+        stack: reader.text("an error's stack", ERROR_TEXT_BYTES)?,
+        frames: reader.list("the stack", FRAMES, read_frame)?,
+    })
+}
+
+/// A frame is the record whose number is its line.
+fn read_frame(reader: &mut RecordReader<'_>) -> Result<Frame, DecodeError> {
+    let record = reader.record("frame of a stack")?;
+    match (u32::try_from(record.number), record.fields) {
+        (Ok(line), 3) => Ok(Frame {
+            line,
+            column: reader.unsigned_32()?,
+            function: reader.text("a frame's function", FRAME_NAME_BYTES)?,
+            file: reader.text("a frame's file", FRAME_NAME_BYTES)?,
+        }),
+        _ => Err(record.unknown()),
+    }
+}

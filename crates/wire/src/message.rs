@@ -1,0 +1,275 @@
+//! The messages of the two conversations: host with worker, host with zygote.
+
+use crate::text::Text;
+use crate::value::Value;
+
+/// The build that host, zygote and worker must share; they do not talk across builds.
+pub const BUILD: &str = env!("CARGO_PKG_VERSION");
+
+/// From the host to a worker.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HostMessage {
+    /// The limits of this runtime; the first message, sent once.
+    Start(Limits),
+    /// Makes host functions visible to the guest. Not answered: a later `Bind` of the same name replaces it, and one that
+    /// the guest's own globals forbid fails the next evaluation with a `TypeError`.
+    Bind(Vec<Binding>),
+    /// Evaluate a script; answered by exactly one [`WorkerMessage::Done`] with the same `id`.
+    Eval {
+        /// Chosen by the host, increasing.
+        id: u64,
+        /// The script's text.
+        source: Text,
+        /// The script's name in stacks and errors.
+        name: String,
+        /// How long the guest may run, in milliseconds, time spent in host functions not counted.
+        timeout_ms: u64,
+    },
+    /// The answer to the [`WorkerMessage::Call`] with the same `id`.
+    Answer {
+        /// The call's id.
+        id: u64,
+        /// The function's value, or the error the guest sees thrown.
+        outcome: Result<Value, HostError>,
+    },
+    /// Stop the evaluation with this id as soon as possible; it then ends as [`Failure::Cancelled`]. One that has
+    /// ended meanwhile is not an error.
+    Cancel {
+        /// The evaluation's id.
+        id: u64,
+    },
+}
+
+/// What a runtime may use; checked by the worker for the guest's sake and by the host for its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The engine's heap, in bytes, buffers included.
+    pub max_heap_bytes: u64,
+    /// One value's encoding, in bytes.
+    pub max_value_bytes: u64,
+    /// One value's number of nodes (a key is not a node).
+    pub max_value_nodes: u64,
+    /// One value's nesting.
+    pub max_value_depth: u32,
+    /// Whether `console` exists and is forwarded as [`WorkerMessage::Console`].
+    pub console: bool,
+}
+
+/// One host function and where the guest finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// Names the function in [`WorkerMessage::Call`].
+    pub function: u32,
+    /// The global object that holds it, or `None` for a global function.
+    pub object: Option<Text>,
+    /// The function's name.
+    pub name: Text,
+}
+
+/// An error of a host function as the guest is shown it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostError {
+    /// The error's `name`, such as `"Error"` or `"TypeError"`.
+    pub name: Text,
+    /// The error's `message`.
+    pub message: Text,
+}
+
+/// From a worker to the host. Every one is a claim of an untrusted process.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkerMessage {
+    /// The worker has confined itself, proved it and made a context; the first message of one that starts.
+    Ready(Ready),
+    /// The worker will not start: a layer that was asked for is not in force. The only message of one that does not.
+    Refused(SandboxReport),
+    /// The guest calls a host function and waits for the [`HostMessage::Answer`] with the same `id`.
+    Call {
+        /// Chosen by the worker, increasing.
+        id: u64,
+        /// The function, from its [`Binding`].
+        function: u32,
+        /// The arguments.
+        arguments: Vec<Value>,
+    },
+    /// The guest wrote to `console`.
+    Console {
+        /// Which method was called.
+        level: ConsoleLevel,
+        /// The text, arguments joined by a space.
+        text: Text,
+    },
+    /// The evaluation has ended.
+    Done {
+        /// The evaluation's id.
+        id: u64,
+        /// The value of the last expression, or why there is none.
+        outcome: Result<Value, Failure>,
+    },
+}
+
+/// A worker's first words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// The build that the worker belongs to; host and worker of different builds do not talk.
+    pub build: String,
+    /// The engine's library, as it was found.
+    pub engine: String,
+    /// What the worker applied and proved.
+    pub sandbox: SandboxReport,
+}
+
+/// The layers of a worker's sandbox, in the order they were applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SandboxReport {
+    /// One entry a layer.
+    pub layers: Vec<LayerReport>,
+}
+
+/// One layer of the sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayerReport {
+    /// The layer's name: `landlock`, `seccomp`, ...
+    pub name: String,
+    /// Whether it is in force, as checked after it was applied.
+    pub applied: bool,
+    /// What was checked, or why the layer is not in force.
+    pub detail: String,
+    /// What would put it in force; empty when it is.
+    pub fix: String,
+}
+
+/// A method of the guest's `console`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConsoleLevel {
+    /// `console.debug`.
+    Debug,
+    /// `console.log`.
+    Log,
+    /// `console.info`.
+    Info,
+    /// `console.warn`.
+    Warn,
+    /// `console.error`.
+    Error,
+}
+
+/// Why an evaluation has no value. After each of these the worker is usable again.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Failure {
+    /// The guest threw, or its promise was rejected.
+    Js(JsError),
+    /// The guest ran longer than its `timeout_ms`.
+    Timeout,
+    /// The engine's heap passed `max_heap_bytes`.
+    HeapLimit,
+    /// The host asked for it with [`HostMessage::Cancel`].
+    Cancelled,
+    /// The value cannot cross.
+    Conversion {
+        /// Where, from the value's root: `$.items[3].x`.
+        path: String,
+        /// What stands there and why it does not cross.
+        reason: String,
+    },
+    /// The value is a promise, and nothing that could settle it is left.
+    NeverSettles,
+}
+
+/// An exception of the guest.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JsError {
+    /// The error's `name`, or empty when something else than an `Error` was thrown.
+    pub name: Text,
+    /// The error's `message`, or the text of what was thrown.
+    pub message: Text,
+    /// The engine's stack text.
+    pub stack: Text,
+    /// The stack, innermost frame first.
+    pub frames: Vec<Frame>,
+}
+
+/// One frame of a guest's stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// The function, or empty for the script itself.
+    pub function: Text,
+    /// The script's name, or empty for native code.
+    pub file: Text,
+    /// 1-based, or 0 when unknown.
+    pub line: u32,
+    /// 1-based, or 0 when unknown.
+    pub column: u32,
+}
+
+/// From the host to a zygote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZygoteRequest {
+    /// Fork a worker. One descriptor travels with it: the worker's end of its socket.
+    Spawn {
+        /// Which layers may be missing.
+        sandbox: SandboxMode,
+        /// Whether the worker enters an empty root in namespaces of its own.
+        empty_root: bool,
+    },
+    /// Report how the worker with this process id ended, once it has.
+    Collect {
+        /// From [`ZygoteReply::Spawned`].
+        pid: i32,
+    },
+}
+
+/// From a zygote to the host; one reply a request, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ZygoteReply {
+    /// The zygote has initialised the engine and takes requests. Sent once, unasked.
+    Listening {
+        /// The build that the zygote belongs to.
+        build: String,
+        /// The engine's library, as it was found.
+        engine: String,
+    },
+    /// The engine cannot be used; the zygote exits. Sent instead of `Listening`.
+    EngineUnavailable {
+        /// What was tried and what to install.
+        reason: String,
+    },
+    /// A worker was forked. One descriptor travels with it: the worker's pidfd.
+    Spawned {
+        /// The worker's process id in the zygote's namespace, which is the host's.
+        pid: i32,
+    },
+    /// No worker could be forked.
+    SpawnFailed {
+        /// Which step failed and the operating system's words.
+        reason: String,
+    },
+    /// How a worker ended.
+    Exited {
+        /// The worker's process id.
+        pid: i32,
+        /// How it ended.
+        status: ExitStatus,
+    },
+}
+
+/// What a missing layer of the sandbox means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SandboxMode {
+    /// The worker does not start.
+    Require,
+    /// The worker starts and says so.
+    Auto,
+    /// Nothing is applied beyond descriptors and limits; for debugging.
+    Off,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// The zygote does not know the process, or no longer.
+    Unknown,
+}

@@ -1,0 +1,173 @@
+//! Frames come out of a stream whole and in order, and a peer cannot make the reader hold much for little.
+
+use proptest::prelude::*;
+use pydeno_wire::frame::{FrameReader, FrameTooLong, encode_frame};
+use pydeno_wire::message::{HostMessage, WorkerMessage};
+use pydeno_wire::{Budget, EncodeError, Message, Value};
+
+fn framed(payload: &[u8]) -> Vec<u8> {
+    [&u32::try_from(payload.len()).unwrap().to_le_bytes(), payload].concat()
+}
+
+fn header(length: u32) -> [u8; 4] {
+    length.to_le_bytes()
+}
+
+#[test]
+fn a_message_is_framed_after_what_is_there() {
+    let mut bytes = vec![0xAA];
+    encode_frame(&mut bytes, &HostMessage::Cancel { id: 5 }, &Budget::default()).unwrap();
+    assert_eq!(bytes, [0xAA, 3, 0, 0, 0, 0x82, 4, 5]);
+}
+
+#[test]
+fn a_message_that_cannot_be_encoded_leaves_no_part_of_a_frame() {
+    let mut bytes = vec![0xAA];
+    let done = WorkerMessage::Done { id: 5, outcome: Ok(Value::Bytes(vec![0; 100])) };
+    let error = encode_frame(&mut bytes, &done, &Budget { bytes: 99, ..Budget::default() }).unwrap_err();
+    assert!(matches!(error, EncodeError::Bytes { limit: 99, .. }));
+    assert_eq!(bytes, [0xAA]);
+}
+
+#[test]
+fn a_frame_as_long_as_the_limit_passes_and_a_longer_one_is_refused_by_its_length_alone() {
+    let mut reader = FrameReader::new(5);
+    reader.feed(&framed(b"12345"));
+    assert_eq!(reader.next_frame(), Ok(Some(b"12345".as_slice())));
+    reader.feed(&header(6));
+    assert_eq!(reader.next_frame(), Err(FrameTooLong { length: 6, limit: 5 }));
+    assert_eq!(reader.next_frame(), Err(FrameTooLong { length: 6, limit: 5 }), "and stays refused");
+
+    let mut reader = FrameReader::new(1 << 20);
+    reader.feed(&header(u32::MAX));
+    assert!(reader.next_frame().is_err());
+    assert!(reader.spare(1).len() <= FrameReader::INITIAL_BYTES);
+}
+
+#[test]
+fn an_empty_frame_is_a_frame() {
+    let mut reader = FrameReader::new(0);
+    reader.feed(&[header(0), header(0)].concat());
+    assert_eq!(reader.next_frame(), Ok(Some([].as_slice())));
+    assert_eq!(reader.next_frame(), Ok(Some([].as_slice())));
+    assert_eq!(reader.next_frame(), Ok(None));
+}
+
+#[test]
+fn a_frame_that_was_cut_off_is_pending() {
+    let mut reader = FrameReader::new(100);
+    assert_eq!(reader.pending(), 0);
+    reader.feed(&framed(b"abc")[..6]);
+    assert_eq!(reader.next_frame(), Ok(None));
+    assert_eq!(reader.pending(), 6);
+    reader.feed(b"c");
+    assert!(reader.next_frame().unwrap().is_some());
+    assert_eq!(reader.pending(), 0);
+}
+
+#[test]
+fn there_is_always_room_and_as_much_as_asked_for() {
+    let mut reader = FrameReader::new(100);
+    assert!(!reader.spare(0).is_empty());
+    assert!(reader.spare(1 << 20).len() >= 1 << 20);
+}
+
+#[test]
+fn a_frame_below_the_trusted_size_arrives_in_one_piece() {
+    let mut reader = FrameReader::new(1 << 20);
+    reader.spare(4096)[..4].copy_from_slice(&header(1 << 20));
+    reader.filled(4);
+    assert_eq!(reader.next_frame(), Ok(None));
+    assert_eq!(reader.spare(1).len(), 1 << 20);
+}
+
+#[test]
+fn an_announcement_alone_takes_no_more_than_the_trusted_size() {
+    let mut reader = FrameReader::new(u32::MAX as usize);
+    reader.feed(&header(u32::MAX));
+    let mut received = 4;
+    for _ in 0..20 {
+        assert_eq!(reader.next_frame(), Ok(None));
+        let spare = reader.spare(1).len();
+        assert!(
+            received + spare <= FrameReader::TRUSTED_BYTES.max(2 * received),
+            "{spare} spare after {received}"
+        );
+        let arriving = spare.min(500_000);
+        reader.filled(arriving);
+        received += arriving;
+    }
+}
+
+#[test]
+fn the_memory_of_a_huge_frame_is_given_back() {
+    let huge = vec![7; 20 << 20];
+    let mut reader = FrameReader::new(huge.len());
+    reader.feed(&framed(&huge));
+    assert_eq!(reader.next_frame().unwrap().unwrap(), huge);
+    assert!(reader.spare(1).len() <= FrameReader::IDLE_BYTES);
+
+    reader.feed(&[framed(&huge), framed(b"next")[..5].to_vec()].concat());
+    assert_eq!(reader.next_frame().unwrap().unwrap(), huge);
+    assert!(reader.spare(1).len() <= FrameReader::IDLE_BYTES, "also when the next has begun");
+    reader.feed(b"ext");
+    assert_eq!(reader.next_frame(), Ok(Some(b"next".as_slice())));
+}
+
+#[test]
+#[should_panic(expected = "more bytes were filled in than there was room")]
+fn filling_in_more_than_there_was_room_is_a_bug_of_the_caller() {
+    let mut reader = FrameReader::new(100);
+    let room = reader.spare(1).len();
+    reader.filled(room + 1);
+}
+
+#[test]
+fn a_message_goes_through_a_stream_of_single_bytes() {
+    let budget = Budget::default();
+    let messages =
+        [HostMessage::Cancel { id: 1 }, HostMessage::Answer { id: 2, outcome: Ok(Value::from("x")) }];
+    let mut stream = Vec::new();
+    for message in &messages {
+        encode_frame(&mut stream, message, &budget).unwrap();
+    }
+    let mut reader = FrameReader::new(HostMessage::max_encoded_bytes(&budget));
+    let mut read = Vec::new();
+    for byte in stream {
+        reader.feed(&[byte]);
+        while let Some(payload) = reader.next_frame().unwrap() {
+            read.push(HostMessage::decode(payload, &budget).unwrap());
+        }
+    }
+    assert_eq!(read, messages);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn frames_come_out_as_they_went_in_however_the_stream_is_cut(
+        lengths in prop::collection::vec(prop_oneof![0..50_usize, 0..30_000_usize, 60_000..200_000_usize], 0..8),
+        cuts in prop::collection::vec(prop_oneof![1..10_usize, 1..100_000_usize], 1..20),
+    ) {
+        let payloads: Vec<Vec<u8>> =
+            lengths.iter().zip(1_u8..).map(|(&length, seed)| (0..length).map(|at| seed ^ at as u8).collect()).collect();
+        let stream: Vec<u8> = payloads.iter().flat_map(|payload| framed(payload)).collect();
+        let mut reader = FrameReader::new(200_000);
+        let mut read = Vec::new();
+        let mut rest = stream.as_slice();
+        let mut cuts = cuts.into_iter().cycle();
+        while !rest.is_empty() {
+            let spare = reader.spare(1);
+            let count = cuts.next().unwrap().min(spare.len()).min(rest.len());
+            spare[..count].copy_from_slice(&rest[..count]);
+            reader.filled(count);
+            rest = &rest[count..];
+            while let Some(payload) = reader.next_frame().unwrap() {
+                read.push(payload.to_vec());
+            }
+        }
+        prop_assert_eq!(read, payloads);
+        prop_assert_eq!(reader.pending(), 0);
+    }
+}

@@ -1,0 +1,101 @@
+//! The wire schema, pinned: a change here is a change of the protocol between builds.
+
+use pydeno_wire::message::{
+    Binding, ConsoleLevel, ExitStatus, Failure, Frame, HostError, HostMessage, JsError, LayerReport, Limits,
+    Ready, SandboxMode, SandboxReport, WorkerMessage, ZygoteReply, ZygoteRequest,
+};
+use pydeno_wire::{Budget, Message, Value};
+
+/// Compares each message's encoding, parts of which may be set apart by blanks, and reads it back.
+fn pinned<M: Message + PartialEq + std::fmt::Debug>(table: impl IntoIterator<Item = (M, &'static str)>) {
+    for (message, expected) in table {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes, &Budget::default()).unwrap();
+        let hex = bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+        assert_eq!(hex, expected.replace(' ', ""), "{message:?}");
+        assert_eq!(M::decode(&bytes, &Budget::default()), Ok(message));
+    }
+}
+
+#[test]
+fn host_messages_look_like_this() {
+    let limits = Limits {
+        max_heap_bytes: 1 << 30,
+        max_value_bytes: 65_536,
+        max_value_nodes: 1000,
+        max_value_depth: 100,
+        console: true,
+    };
+    let bindings = vec![
+        Binding { function: 0, object: None, name: "f".into() },
+        Binding { function: 1, object: Some("o".into()), name: "g".into() },
+    ];
+    let eval = HostMessage::Eval { id: 7, source: "1+1".into(), name: "a.js".into(), timeout_ms: 1000 };
+    let error = HostError { name: "Error".into(), message: "no".into() };
+    pinned([
+        (HostMessage::Start(limits), "86 00 1a40000000 1a00010000 1903e8 1864 f5"),
+        (HostMessage::Bind(bindings), "82 01 82 83 00 f6 6166 83 01 616f 6167"),
+        (eval, "85 02 07 63312b31 64612e6a73 1903e8"),
+        (HostMessage::Answer { id: 8, outcome: Ok(Value::Null) }, "83 03 08 82 00 f6"),
+        (HostMessage::Answer { id: 8, outcome: Err(error) }, "83 03 08 83 01 654572726f72 626e6f"),
+        (HostMessage::Cancel { id: u64::MAX }, "82 04 1bffffffffffffffff"),
+    ]);
+}
+
+#[test]
+fn worker_messages_look_like_this() {
+    let layers = vec![
+        LayerReport { name: "a".into(), applied: true, detail: "d".into(), fix: String::new() },
+        LayerReport { name: "b".into(), applied: false, detail: "d".into(), fix: "f".into() },
+    ];
+    let sandbox = SandboxReport { layers };
+    let ready = Ready { build: "1".into(), engine: "e".into(), sandbox: sandbox.clone() };
+    let arguments = vec![Value::Number(1.0), Value::Undefined];
+    let console = |level| WorkerMessage::Console { level, text: "t".into() };
+    let done = |outcome| WorkerMessage::Done { id: 7, outcome };
+    let error = JsError {
+        name: "E".into(),
+        message: "m".into(),
+        stack: "s".into(),
+        frames: vec![Frame { function: "f".into(), file: "a".into(), line: 1, column: 2 }],
+    };
+    let conversion = Failure::Conversion { path: "$".into(), reason: "r".into() };
+    pinned([
+        (WorkerMessage::Ready(ready), "84 00 6131 6165 82 84 01 6161 6164 60 84 00 6162 6164 6166"),
+        (WorkerMessage::Refused(sandbox), "82 01 82 84 01 6161 6164 60 84 00 6162 6164 6166"),
+        (WorkerMessage::Call { id: 1, function: 2, arguments }, "84 02 01 02 82 01 f7"),
+        (console(ConsoleLevel::Debug), "83 03 00 6174"),
+        (console(ConsoleLevel::Log), "83 03 01 6174"),
+        (console(ConsoleLevel::Info), "83 03 02 6174"),
+        (console(ConsoleLevel::Warn), "83 03 03 6174"),
+        (console(ConsoleLevel::Error), "83 03 04 6174"),
+        (done(Ok(Value::Number(2.0))), "83 04 07 82 00 02"),
+        (done(Err(Failure::Js(error))), "83 04 07 85 01 6145 616d 6173 81 84 01 02 6166 6161"),
+        (done(Err(Failure::Timeout)), "83 04 07 81 02"),
+        (done(Err(Failure::HeapLimit)), "83 04 07 81 03"),
+        (done(Err(Failure::Cancelled)), "83 04 07 81 04"),
+        (done(Err(conversion)), "83 04 07 83 05 6124 6172"),
+        (done(Err(Failure::NeverSettles)), "83 04 07 81 06"),
+    ]);
+}
+
+#[test]
+fn the_zygotes_messages_look_like_this() {
+    let spawn = |sandbox, empty_root| ZygoteRequest::Spawn { sandbox, empty_root };
+    pinned([
+        (spawn(SandboxMode::Require, true), "83 00 00 f5"),
+        (spawn(SandboxMode::Auto, false), "83 00 01 f4"),
+        (spawn(SandboxMode::Off, false), "83 00 02 f4"),
+        (ZygoteRequest::Collect { pid: 300 }, "82 01 19012c"),
+    ]);
+    let exited = |status| ZygoteReply::Exited { pid: 300, status };
+    pinned([
+        (ZygoteReply::Listening { build: "1".into(), engine: "e".into() }, "83 00 6131 6165"),
+        (ZygoteReply::EngineUnavailable { reason: "r".into() }, "82 01 6172"),
+        (ZygoteReply::Spawned { pid: 300 }, "82 02 19012c"),
+        (ZygoteReply::SpawnFailed { reason: "r".into() }, "82 03 6172"),
+        (exited(ExitStatus::Code(-1)), "83 04 19012c 82 00 20"),
+        (exited(ExitStatus::Signal(9)), "83 04 19012c 82 01 09"),
+        (exited(ExitStatus::Unknown), "83 04 19012c 81 02"),
+    ]);
+}
