@@ -1,0 +1,127 @@
+//! From a guest's value to a [`Value`].
+
+use pydeno_wire::{Budget, Path, Segment, Text, Value};
+
+use crate::conversion_error::{ConversionError, Refusal, Refused};
+use crate::ffi::{Context, Kind, Local};
+use crate::prelude::Prelude;
+use crate::tape;
+
+/// Exports one value, and takes what it costs from the budget.
+///
+/// A primitive is read with a call or two; only for objects does the prelude run.
+pub(crate) fn value<'c>(
+    context: &'c Context,
+    prelude: &Prelude,
+    value: Local<'c>,
+    budget: &mut Budget,
+) -> Result<Value, ConversionError<'c>> {
+    match primitive(context, value, budget)? {
+        Some(value) => Ok(value),
+        None => through_the_prelude(context, prelude, value, budget),
+    }
+}
+
+/// Exports a value that needs no prelude; `None` for one that does.
+pub(crate) fn primitive(
+    context: &Context,
+    value: Local<'_>,
+    budget: &mut Budget,
+) -> Result<Option<Value>, Refused> {
+    let exported = match context.kind(value) {
+        Kind::Undefined => Value::Undefined,
+        Kind::Null => Value::Null,
+        Kind::Boolean => Value::Bool(context.to_bool(value)),
+        Kind::Number => Value::Number(context.to_number(value)),
+        Kind::String => {
+            let string = context.to_string(value).ok_or_else(|| Refused::root(Refusal::TooManyBytes))?;
+            take(&mut budget.bytes, string.len(), Refusal::TooManyBytes)?;
+            Value::String(string.to_text())
+        }
+        Kind::Symbol => return Err(Refused::root(Refusal::Symbol)),
+        Kind::Object | Kind::BigInt => return Ok(None),
+    };
+    take(&mut budget.nodes, 1, Refusal::TooManyNodes)?;
+    Ok(Some(exported))
+}
+
+fn take(left: &mut usize, used: usize, refusal: Refusal) -> Result<(), Refused> {
+    *left = left.checked_sub(used).ok_or_else(|| Refused::root(refusal))?;
+    Ok(())
+}
+
+fn through_the_prelude<'c>(
+    context: &'c Context,
+    prelude: &Prelude,
+    value: Local<'c>,
+    budget: &mut Budget,
+) -> Result<Value, ConversionError<'c>> {
+    if budget.nodes == 0 {
+        return Err(Refused::root(Refusal::TooManyNodes).into());
+    }
+    let arguments = [
+        value,
+        context.number(budget.nodes as f64),
+        context.number(budget.bytes as f64),
+        context.number(f64::from(budget.effective_depth())),
+    ];
+    let refusal = prelude.call(context, &prelude.flatten, &arguments)?;
+    match Refusal::from_number(context.to_number(refusal)) {
+        Some(reason) => {
+            let path = path(context, prelude)?;
+            prelude.call(context, &prelude.release, &[])?;
+            Err(Refused { path, reason }.into())
+        }
+        None => read(context, prelude, budget),
+    }
+}
+
+/// From here on the prelude is told to let go of what it holds of a value; below, telling it costs more.
+const LARGE: usize = 4096;
+
+fn read<'c>(
+    context: &'c Context,
+    prelude: &Prelude,
+    budget: &mut Budget,
+) -> Result<Value, ConversionError<'c>> {
+    let result = &prelude.result;
+    let unreadable = || Refused::root(Refusal::Unreadable);
+    let numbers = context.copy_counted_numbers(result.get(context, &result.tape)?)?;
+    let ([_, nodes, bytes, buffers], tape) = numbers.split_first_chunk().ok_or_else(unreadable)?;
+    budget.nodes = budget.nodes.saturating_sub(*nodes as usize);
+    budget.bytes = budget.bytes.saturating_sub(*bytes as usize);
+    let text = context.to_string(result.get(context, &result.text)?).ok_or_else(unreadable)?;
+    let buffers = if *buffers > 0.0 { result.get(context, &result.buffers)? } else { context.undefined() };
+    let value = tape::read(context, tape, &text, buffers)?.ok_or_else(unreadable)?;
+    if tape.len().max(*bytes as usize) >= LARGE {
+        prelude.call(context, &prelude.release, &[])?;
+    }
+    Ok(value)
+}
+
+// Steps of a path; flatten.js writes them.
+const KEY: u8 = 0;
+const INDEX: u8 = 1;
+const MEMBER: u8 = 2;
+const MAP_KEY: u8 = 3;
+
+/// The way to what was refused.
+fn path<'c>(context: &'c Context, prelude: &Prelude) -> Result<Path, ConversionError<'c>> {
+    let result = &prelude.result;
+    let steps = result.number(context, &result.steps)? as u32;
+    let list = result.get(context, &result.path)?;
+    let mut segments = Vec::with_capacity(steps as usize);
+    for step in (0..steps).rev() {
+        let kind = context.to_number(context.get_index(list, 2 * step)?);
+        let key = context.get_index(list, 2 * step + 1)?;
+        let index = || context.to_number(key) as usize;
+        segments.push(match kind as u8 {
+            KEY => Segment::Key(context.to_string(key).map_or_else(Text::default, |key| key.to_text())),
+            INDEX => Segment::Index(index()),
+            MEMBER => Segment::Member(index()),
+            MAP_KEY => Segment::MapKey(index()),
+            _ => Segment::MapValue(index()),
+        });
+    }
+    Ok(segments.into_iter().collect())
+}

@@ -1,0 +1,75 @@
+//! Values of a context: on the stack and kept.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use super::context::Context;
+use super::table::{ObjectRef, OpaqueValue, ValueRef};
+
+/// A value of a context, for local variables and arguments only: the collector finds it on the stack.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Local<'c> {
+    raw: NonNull<OpaqueValue>,
+    context: PhantomData<&'c Context>,
+}
+
+impl<'c> Local<'c> {
+    /// A value that the engine gave out for this context, or `None` for its NULL.
+    pub(super) fn new(_: &'c Context, raw: ValueRef) -> Option<Self> {
+        Some(Self { raw: NonNull::new(raw.cast_mut())?, context: PhantomData })
+    }
+
+    pub(super) fn raw(self) -> ValueRef {
+        self.raw.as_ptr()
+    }
+
+    pub(super) fn object(self) -> ObjectRef {
+        self.raw.as_ptr()
+    }
+}
+
+/// What a value is, told without running anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Undefined,
+    Null,
+    Boolean,
+    Number,
+    String,
+    Object,
+    Symbol,
+    BigInt,
+}
+
+/// A value that is kept alive wherever it is stored.
+pub(crate) struct Kept {
+    context: Context,
+    raw: NonNull<OpaqueValue>,
+}
+
+impl Kept {
+    /// Keeps a value alive.
+    pub(crate) fn new(context: &Context, value: Local<'_>) -> Self {
+        context.protect(value);
+        Self { context: context.clone(), raw: value.raw }
+    }
+
+    /// The value, for use with its own context.
+    pub(crate) fn get<'c>(&self, context: &'c Context) -> Local<'c> {
+        debug_assert!(self.context.is(context), "a value is used with the context that it belongs to");
+        Local { raw: self.raw, context: PhantomData }
+    }
+
+    /// Whether this is the very same object.
+    pub(crate) fn is(&self, object: Local<'_>) -> bool {
+        self.raw == object.raw
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let value = self.get(&self.context);
+        self.context.unprotect(value);
+    }
+}

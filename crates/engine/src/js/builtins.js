@@ -1,0 +1,78 @@
+// The built-ins that the prelude needs, taken before any guest code could change one.
+//
+// The other files of the prelude may run after a guest has replaced, poisoned or deleted every built-in it can reach.
+// So nothing in them looks a method up on a guest's object or on a prototype, iterates, spreads, destructures, coerces
+// a guest's value, or reads a property that could be inherited: lists and records have no prototype, and built-ins
+// are called through `apply`, which reads only a list's own elements.
+(function () {
+  "use strict";
+
+  const { apply, getPrototypeOf } = Reflect;
+  const { defineProperty, getOwnPropertyDescriptor, hasOwn, keys, setPrototypeOf } = Object;
+  const getter = (object, name) => getOwnPropertyDescriptor(object, name)?.get;
+  const TypedArrayPrototype = getPrototypeOf(Uint8Array.prototype);
+
+  // What a guarded function returns when it has thrown. The engine's debugger is shown what leaves a function that the
+  // host has called, and asks for its text; so nothing is let out.
+  const failure = { __proto__: null, thrown: undefined };
+
+  return {
+    __proto__: null,
+
+    apply, getPrototypeOf, setPrototypeOf, defineProperty, getOwnPropertyDescriptor, hasOwn, keys,
+
+    // A list without prototype: an element that is not its own is `undefined`, and assigning one makes it.
+    list: () => setPrototypeOf([], null),
+
+    failure,
+    guard: (body) => (a, b, c, d) => {
+      try {
+        return body(a, b, c, d);
+      } catch (thrown) {
+        failure.thrown = thrown;
+        return failure;
+      }
+    },
+
+    // The prototypes by which `classify` tells classes apart.
+    ObjectPrototype: Object.prototype,
+    MapPrototype: Map.prototype,
+    SetPrototype: Set.prototype,
+    DataViewPrototype: DataView.prototype,
+    PromisePrototype: Promise.prototype,
+    ErrorPrototype: Error.prototype,
+
+    Bytes: Uint8Array,
+    Numbers: Float64Array,
+    isView: ArrayBuffer.isView,
+    setTypedArray: TypedArrayPrototype.set,
+    arrayBuffer: getter(TypedArrayPrototype, "buffer"),
+    arrayOffset: getter(TypedArrayPrototype, "byteOffset"),
+    arrayLength: getter(TypedArrayPrototype, "byteLength"),
+    viewBuffer: getter(DataView.prototype, "buffer"),
+    viewOffset: getter(DataView.prototype, "byteOffset"),
+    viewLength: getter(DataView.prototype, "byteLength"),
+    bufferLength: getter(ArrayBuffer.prototype, "byteLength"),
+    bufferDetached: getter(ArrayBuffer.prototype, "detached"),
+
+    Map,
+    mapSize: getter(Map.prototype, "size"),
+    mapForEach: Map.prototype.forEach,
+    mapSet: Map.prototype.set,
+    Set,
+    setSize: getter(Set.prototype, "size"),
+    setForEach: Set.prototype.forEach,
+    setAdd: Set.prototype.add,
+
+    dateTime: Date.prototype.getTime,
+    dateText: Date.prototype.toISOString,
+    bigIntText: BigInt.prototype.toString,
+    symbolText: Symbol.prototype.toString,
+    join: Array.prototype.join,
+    slice: String.prototype.slice,
+    quote: JSON.stringify,
+    then: Promise.prototype.then,
+
+    Error, TypeError, RangeError, SyntaxError, ReferenceError, URIError, EvalError,
+  };
+})

@@ -1,0 +1,414 @@
+// Turns a value into a tape of numbers, one text and a list of byte arrays, which the host reads in a few calls.
+//
+// The tape is in prefix order: an operation, its operands, then its children. `tape.rs` reads it. No guest code runs
+// while a value is flattened: a property's descriptor is looked at before its value is taken, and `classify`, a
+// native function, tells a proxy from everything else before an object is touched.
+(function (builtins, classify) {
+  "use strict";
+
+  const {
+    apply, guard, setPrototypeOf, getOwnPropertyDescriptor, hasOwn, keys, list, ObjectPrototype, Bytes, Numbers, isView,
+    setTypedArray, arrayBuffer, arrayOffset, arrayLength, viewBuffer, viewOffset, viewLength, bufferLength,
+    bufferDetached, mapSize, mapForEach, setSize, setForEach, dateTime, bigIntText, join,
+  } = builtins;
+
+  // Operations, as in tape.rs.
+  const UNDEFINED = 0, NULL = 1, FALSE = 2, TRUE = 3, NUMBER = 4, STRING = 5, BIGINT = 6, DATE = 7, BYTES = 8;
+  const ARRAY = 9, OBJECT = 10, OBJECT_AGAIN = 11, SET = 12, MAP = 13;
+
+  // Classes, four bits each, as in class.rs.
+  const CLASS_OTHER = 0, CLASS_ARRAY = 1, CLASS_FUNCTION = 2, CLASS_PROXY = 3, CLASS_DATE = 4, CLASS_BYTES = 5, CLASS_MAP = 6;
+  const CLASS_SET = 7, CLASS_VIEW = 8, CLASS_PROMISE = 9;
+  const CLASSES_AT_ONCE = 7;
+
+  // Refusals, as in tape.rs.
+  const IS_FUNCTION = 1, IS_SYMBOL = 2, IS_PROXY = 3, IS_GETTER = 4, IS_PROMISE = 5, TOO_DEEP = 6, TOO_MANY_NODES = 7;
+  const TOO_MANY_BYTES = 8, INVALID_DATE = 9, IS_DETACHED = 10, IS_CYCLIC = 11;
+
+  // Steps of a path, as in tape.rs.
+  const KEY = 0, INDEX = 1, MEMBER = 2, MAP_KEY = 3, MAP_VALUE = 4;
+
+  // The tape begins with the number of its numbers, of nodes and of bytes, and of byte arrays.
+  const HEADER = 4;
+  const SMALL = 4096;
+  const ACCESSOR = { __proto__: null };
+  const NO_ARGUMENTS = list();
+  const HEXADECIMAL = list();
+  HEXADECIMAL[0] = 16;
+  const NOTHING_BETWEEN = list();
+  NOTHING_BETWEEN[0] = "";
+  const one = list();
+  const two = list();
+
+  const result = { __proto__: null, tape: new Numbers(SMALL), text: "", buffers: null, path: null, steps: 0 };
+
+  let tape = result.tape;
+  let capacity = SMALL;
+  let end = 0;
+  let texts = null;
+  let textCount = 0;
+  let buffers = null;
+  let bufferCount = 0;
+  let nodes = 0;
+  let bytes = 0;
+  let maxNodes = 0;
+  let maxBytes = 0;
+  let maxDepth = 0;
+  // The names of the last object at each depth, and their length: rows of a table share them.
+  let shapes = null;
+  let shapeBytes = null;
+  // Whether a descriptor inherits nothing that matters here.
+  let descriptorsAreClean = false;
+  let refusal = 0;
+  // The way back from a refusal, innermost first: the kind of step, its key, and the container it was taken in.
+  let steps = null;
+  let stepKeys = null;
+  let containers = null;
+  let stepCount = 0;
+
+  function call(method, receiver) {
+    return apply(method, receiver, NO_ARGUMENTS);
+  }
+
+  function refuse(reason) {
+    refusal = reason;
+    return false;
+  }
+
+  function lost(step, key, container) {
+    steps[stepCount] = step;
+    stepKeys[stepCount] = key;
+    containers[stepCount] = container;
+    stepCount++;
+    return false;
+  }
+
+  // A container makes room for its own numbers and those of its children that are leaves: at most three a property
+  // (the length of its name and two of the leaf), two an item.
+  function reserve(numbers) {
+    capacity = capacity * 2 > end + numbers ? capacity * 2 : end + numbers;
+    const larger = new Numbers(capacity);
+    one[0] = tape;
+    apply(setTypedArray, larger, one);
+    one[0] = undefined;
+    tape = larger;
+  }
+
+  function addText(operation, text) {
+    const length = text.length;
+    bytes += length;
+    if (bytes > maxBytes) return refuse(TOO_MANY_BYTES);
+    tape[end++] = operation;
+    tape[end++] = length;
+    texts[textCount++] = text;
+    return true;
+  }
+
+  // Comparisons in a row and not a `switch`, which the interpreter answers with a table of strings.
+  function leaf(value) {
+    if (typeof value === "number") {
+      tape[end++] = NUMBER;
+      tape[end++] = value;
+      return true;
+    }
+    if (typeof value === "string") return addText(STRING, value);
+    if (value === undefined) {
+      tape[end++] = UNDEFINED;
+      return true;
+    }
+    if (value === null) {
+      tape[end++] = NULL;
+      return true;
+    }
+    if (typeof value === "boolean") {
+      tape[end++] = value ? TRUE : FALSE;
+      return true;
+    }
+    if (typeof value === "bigint") return addText(BIGINT, apply(bigIntText, value, HEXADECIMAL));
+    return refuse(typeof value === "symbol" ? IS_SYMBOL : IS_FUNCTION);
+  }
+
+  function object(value, kind, depth) {
+    // The two commonest kinds first: the cases below are compared one after the other.
+    if (kind === CLASS_OTHER) return properties(value, depth);
+    if (kind === CLASS_ARRAY) return items(ARRAY, value, value.length, value, depth);
+    switch (kind) {
+      case CLASS_FUNCTION:
+        return refuse(IS_FUNCTION);
+      case CLASS_PROXY:
+        return refuse(IS_PROXY);
+      case CLASS_PROMISE:
+        return refuse(IS_PROMISE);
+      case CLASS_DATE: {
+        const time = call(dateTime, value);
+        if (time !== time) return refuse(INVALID_DATE);
+        tape[end++] = DATE;
+        tape[end++] = time;
+        return true;
+      }
+      case CLASS_BYTES:
+        return isView(value)
+          ? range(call(arrayBuffer, value), call(arrayOffset, value), call(arrayLength, value))
+          : range(value, 0, call(bufferLength, value));
+      // The next three go by the prototype chain, which anything can have; only the real ones pass the built-in.
+      case CLASS_VIEW:
+        return genuine(viewBuffer, value) ? view(value) : properties(value, depth);
+      case CLASS_MAP:
+        return genuine(mapSize, value) ? entries(value, depth) : properties(value, depth);
+      case CLASS_SET:
+        return genuine(setSize, value) ? members(value, depth) : properties(value, depth);
+      default:
+        return properties(value, depth);
+    }
+  }
+
+  function genuine(method, value) {
+    try {
+      call(method, value);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  function view(value) {
+    const buffer = call(viewBuffer, value);
+    // A view's getters throw where the buffer is gone.
+    if (isGone(buffer) || !genuine(viewLength, value)) return refuse(IS_DETACHED);
+    return range(buffer, call(viewOffset, value), call(viewLength, value));
+  }
+
+  function isGone(buffer) {
+    return bufferDetached !== undefined && genuine(bufferDetached, buffer) && call(bufferDetached, buffer);
+  }
+
+  // The bytes are copied into an array that the guest never sees: the host takes its address, which pins it for good.
+  function range(buffer, offset, length) {
+    if (isGone(buffer)) return refuse(IS_DETACHED);
+    bytes += length;
+    if (bytes > maxBytes) return refuse(TOO_MANY_BYTES);
+    const copy = new Bytes(length);
+    one[0] = new Bytes(buffer, offset, length);
+    apply(setTypedArray, copy, one);
+    one[0] = undefined;
+    buffers[bufferCount] = copy;
+    tape[end++] = BYTES;
+    tape[end++] = bufferCount++;
+    return true;
+  }
+
+  function properties(value, depth) {
+    const names = keys(value);
+    const count = names.length;
+    if (depth > maxDepth) return refuse(TOO_DEEP);
+    nodes += count;
+    if (nodes > maxNodes) return refuse(TOO_MANY_NODES);
+    if (end + 3 * count + 3 > capacity) reserve(3 * count + 3);
+    if (sameShape(shapes[depth], names, count)) {
+      bytes += shapeBytes[depth];
+      tape[end++] = OBJECT_AGAIN;
+    } else {
+      tape[end++] = OBJECT;
+      tape[end++] = count;
+      const before = bytes;
+      for (let i = 0; i < count; i++) {
+        const name = names[i];
+        const length = name.length;
+        bytes += length;
+        tape[end++] = length;
+        texts[textCount++] = name;
+      }
+      shapes[depth] = names;
+      shapeBytes[depth] = bytes - before;
+    }
+    if (bytes > maxBytes) return refuse(TOO_MANY_BYTES);
+    for (let i = 0; i < count; i++) {
+      const name = names[i];
+      const descriptor = getOwnPropertyDescriptor(value, name);
+      if (!descriptorsAreClean) setPrototypeOf(descriptor, null);
+      const child = descriptor.value;
+      // The two commonest kinds of leaf come first and without a call, for the interpreter's sake.
+      if (typeof child === "number") {
+        tape[end++] = NUMBER;
+        tape[end++] = child;
+      } else if (typeof child === "string") {
+        if (!addText(STRING, child)) return lost(KEY, name, value);
+      } else if (typeof child === "object" && child !== null) {
+        if (!object(child, classify(child), depth + 1)) return lost(KEY, name, value);
+      } else if (child === undefined && (descriptor.get !== undefined || descriptor.set !== undefined)) {
+        refuse(IS_GETTER);
+        return lost(KEY, name, value);
+      } else if (!leaf(child)) {
+        return lost(KEY, name, value);
+      }
+    }
+    return true;
+  }
+
+  function sameShape(shape, names, count) {
+    if (shape === undefined || shape.length !== count) return false;
+    for (let i = 0; i < count; i++) {
+      if (shape[i] !== names[i]) return false;
+    }
+    return true;
+  }
+
+  // The elements of an array, or of a list of a collection's contents; `container` is what the guest sees of it.
+  function items(operation, array, length, container, depth) {
+    if (depth > maxDepth) return refuse(TOO_DEEP);
+    nodes += length;
+    if (nodes > maxNodes) return refuse(TOO_MANY_NODES);
+    if (end + 2 * length + 2 > capacity) reserve(2 * length + 2);
+    tape[end++] = operation;
+    tape[end++] = length;
+    const row = list();
+    let index = 0;
+    while (index < length) {
+      const child = element(array, index);
+      if (typeof child === "number") {
+        tape[end++] = NUMBER;
+        tape[end++] = child;
+        index++;
+        continue;
+      }
+      if (typeof child !== "object" || child === null) {
+        if (!leaf(child)) return itemLost(operation, index, container);
+        index++;
+        continue;
+      }
+      if (child === ACCESSOR) {
+        refuse(IS_GETTER);
+        return itemLost(operation, index, container);
+      }
+      // Objects in a row are classified at once, which saves most calls out of the interpreter.
+      let count = 1;
+      row[0] = child;
+      while (count < CLASSES_AT_ONCE && index + count < length) {
+        const next = element(array, index + count);
+        if (typeof next !== "object" || next === null || next === ACCESSOR) break;
+        row[count++] = next;
+      }
+      let classes = count === 1 ? classify(child) : apply(classify, undefined, row);
+      for (let i = 0; i < count; i++) {
+        if (!object(row[i], classes & 15, depth + 1)) return itemLost(operation, index + i, container);
+        classes >>>= 4;
+      }
+      index += count;
+    }
+    return true;
+  }
+
+  // An array's own element, `undefined` for a hole, `ACCESSOR` for a getter or setter.
+  function element(array, index) {
+    const descriptor = getOwnPropertyDescriptor(array, index);
+    if (descriptor === undefined) return undefined;
+    if (!descriptorsAreClean) setPrototypeOf(descriptor, null);
+    const value = descriptor.value;
+    if (value === undefined && (descriptor.get !== undefined || descriptor.set !== undefined)) return ACCESSOR;
+    return value;
+  }
+
+  function itemLost(operation, index, container) {
+    if (operation === ARRAY) return lost(INDEX, index, container);
+    if (operation === SET) return lost(MEMBER, index, container);
+    return lost((index & 1) === 0 ? MAP_KEY : MAP_VALUE, index >>> 1, container);
+  }
+
+  function entries(map, depth) {
+    if (nodes + 2 * call(mapSize, map) > maxNodes) return refuse(TOO_MANY_NODES);
+    const contents = list();
+    let count = 0;
+    one[0] = (value, key) => {
+      contents[count++] = key;
+      contents[count++] = value;
+    };
+    apply(mapForEach, map, one);
+    one[0] = undefined;
+    return items(MAP, contents, count, map, depth);
+  }
+
+  function members(set, depth) {
+    if (nodes + call(setSize, set) > maxNodes) return refuse(TOO_MANY_NODES);
+    const contents = list();
+    let count = 0;
+    one[0] = (value) => {
+      contents[count++] = value;
+    };
+    apply(setForEach, set, one);
+    one[0] = undefined;
+    return items(SET, contents, count, set, depth);
+  }
+
+  // A value that contains itself has no bottom, so it is met as one that is too large. The way back then passes the
+  // same container twice, and the path to name is the one that ends at the second.
+  function findCycle() {
+    if (refusal !== TOO_DEEP && refusal !== TOO_MANY_NODES && refusal !== TOO_MANY_BYTES) return;
+    for (let inner = stepCount - 2; inner >= 0; inner--) {
+      for (let outer = stepCount - 1; outer > inner; outer--) {
+        if (containers[inner] !== containers[outer]) continue;
+        refusal = IS_CYCLIC;
+        const path = list();
+        for (let i = inner + 1; i < stepCount; i++) {
+          path[2 * (i - inner - 1)] = steps[i];
+          path[2 * (i - inner - 1) + 1] = stepKeys[i];
+        }
+        result.path = path;
+        result.steps = stepCount - inner - 1;
+        return;
+      }
+    }
+  }
+
+  // Flattens a value into `result` and returns the number of the reason why not, 0 when it did.
+  function flatten(value, nodeLimit, byteLimit, depthLimit) {
+    end = HEADER;
+    textCount = bufferCount = bytes = refusal = stepCount = 0;
+    nodes = 1;
+    maxNodes = nodeLimit;
+    maxBytes = byteLimit;
+    maxDepth = depthLimit;
+    texts = list();
+    buffers = list();
+    shapes = list();
+    shapeBytes = list();
+    steps = list();
+    stepKeys = list();
+    containers = list();
+    descriptorsAreClean =
+      !hasOwn(ObjectPrototype, "value") && !hasOwn(ObjectPrototype, "get") && !hasOwn(ObjectPrototype, "set");
+    const taken =
+      typeof value === "object" && value !== null ? object(value, classify(value), 1) : leaf(value);
+    tape[0] = end;
+    tape[1] = nodes;
+    tape[2] = bytes;
+    tape[3] = bufferCount;
+    result.tape = tape;
+    result.buffers = buffers;
+    result.text = textCount === 1 ? texts[0] : apply(join, texts, NOTHING_BETWEEN);
+    result.path = null;
+    if (!taken) {
+      const path = list();
+      for (let i = 0; i < stepCount; i++) {
+        path[2 * i] = steps[i];
+        path[2 * i + 1] = stepKeys[i];
+      }
+      result.path = path;
+      result.steps = stepCount;
+      findCycle();
+    }
+    texts = buffers = shapes = shapeBytes = steps = stepKeys = containers = null;
+    return refusal;
+  }
+
+  // Lets go of a value that has been read, and of a tape that has become large. A small value may stay until the next.
+  function release() {
+    result.text = "";
+    result.buffers = null;
+    if (capacity > SMALL) {
+      capacity = SMALL;
+      tape = result.tape = new Numbers(SMALL);
+    }
+  }
+
+  return { __proto__: null, flatten: guard(flatten), release: guard(release), result };
+})

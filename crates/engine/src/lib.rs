@@ -1,0 +1,68 @@
+//! The system's JavaScriptCore, loaded at run time, and the safe [`Isolate`] on top of it.
+//!
+//! Nothing is linked: the engine is found with the dynamic linker when the first [`Engine::load`] asks for it, so a
+//! program that uses this crate starts, and can say what to install, where there is none.
+//!
+//! # Terms
+//!
+//! - The **engine** ([`Engine`]) is the library and its functions, one for the process.
+//! - An **isolate** ([`Isolate`]) is a heap with one global object and what guest code left there. It belongs to the
+//!   thread that made it.
+//! - The **guest** is the JavaScript that an isolate evaluates; nothing about it is trusted.
+//! - A **host function** is a Rust closure that the guest can call.
+//! - **Exporting** turns a guest's value into a [`Value`](pydeno_wire::Value), **importing** the other way round.
+//!   Neither runs guest code, whatever the guest has done to its built-ins.
+//! - The **prelude** is the JavaScript of this crate that runs in an isolate before any guest code and keeps the
+//!   built-ins that it needs out of the guest's reach.
+//! - The **soft deadline** is the end of an evaluation that the engine itself watches, asking between two
+//!   instructions of the guest.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use pydeno_engine::{Engine, EvalLimits, Isolate, IsolateOptions};
+//! use pydeno_wire::{Text, Value};
+//!
+//! let engine = Engine::load()?;
+//! let mut isolate = Isolate::new(engine, &IsolateOptions::default())?;
+//! isolate.bind(None, &Text::from("double"), Box::new(|arguments| match arguments.first() {
+//!     Some(Value::Number(number)) => Ok(Value::Number(number * 2.0)),
+//!     _ => Ok(Value::Undefined),
+//! }))?;
+//! let value = isolate.eval(&Text::from("double(20) + 2"), "sum.js", &EvalLimits::default());
+//! assert_eq!(value, Ok(Value::Number(42.0)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it does not do
+//!
+//! It does not confine the process: a guest that breaks the engine owns what the process owns. Nor can it stop what
+//! never comes back to an instruction of the guest, an endless chain of promise reactions above all; whoever runs
+//! guest code keeps a hard deadline outside the process. It has no modules, timers or network.
+
+mod class;
+mod console;
+mod conversion_error;
+mod deadline;
+mod engine;
+mod exception;
+mod export;
+mod ffi;
+mod host_function;
+mod import;
+mod isolate;
+mod json;
+mod library;
+mod prelude;
+mod random;
+mod tape;
+mod tier;
+
+pub use console::ConsoleHook;
+pub use deadline::EvalLimits;
+pub use engine::{Engine, InitialiseError};
+pub use host_function::{BindError, HostFunction};
+pub use isolate::{Isolate, IsolateError, IsolateOptions, Surface};
+pub use library::EngineUnavailable;
+pub use random::RandomSource;
+pub use tier::Tier;

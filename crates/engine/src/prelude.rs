@@ -1,0 +1,248 @@
+//! The JavaScript of this crate, run in an isolate before any guest code, and what it offers to Rust.
+
+use std::fmt;
+use std::rc::Rc;
+
+use crate::class::{Class, Prototypes};
+use crate::ffi::{Context, EngineString, Kept, Kind, Local, NativeFunction, ScriptError, Thrown};
+use crate::isolate::Surface;
+
+const BUILTINS: &str = include_str!("js/builtins.js");
+const FLATTEN: &str = include_str!("js/flatten.js");
+const INSPECT: &str = include_str!("js/inspect.js");
+const BRIDGE: &str = include_str!("js/bridge.js");
+const SURFACE: &str = include_str!("js/surface.js");
+
+/// The constructors that a host function's error may name; any other name becomes a property of an `Error`.
+const ERRORS: [&str; 7] =
+    ["Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "URIError", "EvalError"];
+
+/// The functions of the prelude. The guest reaches none of them.
+pub(crate) struct Prelude {
+    prototypes: Rc<Prototypes>,
+    pub(crate) flatten: Kept,
+    pub(crate) release: Kept,
+    pub(crate) result: FlattenResult,
+    pub(crate) inspect: Kept,
+    pub(crate) describe: Kept,
+    pub(crate) make_map: Kept,
+    pub(crate) make_set: Kept,
+    pub(crate) unpin: Kept,
+    pub(crate) negate: Kept,
+    hide: Kept,
+    bind: Kept,
+    watch: Kept,
+    errors: [Kept; ERRORS.len()],
+    failure: Kept,
+    thrown: EngineString,
+    error_name: EngineString,
+    ending_state: EngineString,
+    ending_value: EngineString,
+}
+
+/// The record that `flatten` fills, and the names in it.
+pub(crate) struct FlattenResult {
+    record: Kept,
+    pub(crate) tape: EngineString,
+    pub(crate) text: EngineString,
+    pub(crate) buffers: EngineString,
+    pub(crate) path: EngineString,
+    pub(crate) steps: EngineString,
+}
+
+impl FlattenResult {
+    /// A field of the record.
+    pub(crate) fn get<'c>(&self, context: &'c Context, name: &EngineString) -> Result<Local<'c>, Thrown<'c>> {
+        context.get(self.record.get(context), name)
+    }
+
+    /// A number of the record.
+    pub(crate) fn number<'c>(&self, context: &'c Context, name: &EngineString) -> Result<f64, Thrown<'c>> {
+        Ok(context.to_number(self.get(context, name)?))
+    }
+}
+
+/// How the value of a script that may be a promise ends.
+pub(crate) enum Settled<'c> {
+    /// It is no promise, or one that cannot be awaited.
+    Itself,
+    Fulfilled(Local<'c>),
+    Rejected(Local<'c>),
+    Pending,
+}
+
+/// The prelude threw on this engine.
+#[derive(Debug)]
+pub(crate) struct PreludeError(String);
+
+impl fmt::Display for PreludeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Prelude {
+    /// Runs the prelude in a new context. `functions` receives what has to live as long as the context.
+    pub(crate) fn install(
+        context: &Context,
+        surface: Surface,
+        functions: &mut Vec<NativeFunction>,
+    ) -> Result<Self, PreludeError> {
+        Self::run(context, surface, functions).map_err(|error| {
+            let text = match error {
+                ScriptError::Syntax { message, .. } => Some(message),
+                // No guest code has run, so the engine's own words can be had in the ordinary way.
+                ScriptError::Thrown(Thrown(thrown)) => {
+                    let message = EngineString::from_str(context.table(), "message");
+                    context.get(thrown, &message).ok().and_then(|message| context.to_string(message))
+                }
+            };
+            PreludeError(
+                text.map_or_else(|| "it gave no reason".to_owned(), |text| text.to_text().to_string()),
+            )
+        })
+    }
+
+    fn run<'c>(
+        context: &'c Context,
+        surface: Surface,
+        functions: &mut Vec<NativeFunction>,
+    ) -> Result<Self, ScriptError<'c>> {
+        let table = context.table();
+        let string = |text: &str| EngineString::from_str(table, text);
+        let script = |source: &str| context.evaluate(&string(source), &string(""));
+        let field = |record: Local<'_>, name: &str| {
+            context.get(record, &string(name)).map(|value| Kept::new(context, value))
+        };
+
+        let builtins = context.call(script(BUILTINS)?, &[])?;
+        let prototypes = Rc::new(Prototypes::new(|name| field(builtins, name))?);
+        let told = Rc::clone(&prototypes);
+        let classify = NativeFunction::new(
+            context,
+            &string("classify"),
+            Box::new(
+                move |context, values| Ok(context.number(f64::from(told.classify_all(context, values)))),
+            ),
+        );
+        let link = |source: &str| -> Result<Local<'c>, ScriptError<'c>> {
+            Ok(context.call(script(source)?, &[builtins, classify.get(context)])?)
+        };
+        let flatten = link(FLATTEN)?;
+        let inspect = link(INSPECT)?;
+        let bridge = link(BRIDGE)?;
+        context.call(script(SURFACE)?, &[context.boolean(surface == Surface::Guest)])?;
+
+        let [error, type_error, range_error, syntax_error, reference_error, uri_error, eval_error] =
+            ERRORS.map(|name| field(builtins, name));
+        let prelude = Self {
+            prototypes,
+            flatten: field(flatten, "flatten")?,
+            release: field(flatten, "release")?,
+            result: FlattenResult {
+                record: field(flatten, "result")?,
+                tape: string("tape"),
+                text: string("text"),
+                buffers: string("buffers"),
+                path: string("path"),
+                steps: string("steps"),
+            },
+            inspect: field(inspect, "inspect")?,
+            describe: field(inspect, "describe")?,
+            make_map: field(bridge, "makeMap")?,
+            make_set: field(bridge, "makeSet")?,
+            unpin: field(bridge, "unpin")?,
+            negate: field(bridge, "negate")?,
+            hide: field(bridge, "hide")?,
+            bind: field(bridge, "bind")?,
+            watch: field(bridge, "watch")?,
+            errors: [
+                error?,
+                type_error?,
+                range_error?,
+                syntax_error?,
+                reference_error?,
+                uri_error?,
+                eval_error?,
+            ],
+            failure: field(builtins, "failure")?,
+            thrown: string("thrown"),
+            error_name: string("name"),
+            ending_state: string("state"),
+            ending_value: string("value"),
+        };
+        functions.push(classify);
+        Ok(prelude)
+    }
+
+    /// Calls a function of the prelude. They throw nothing but return a record of what was thrown inside.
+    pub(crate) fn call<'c>(
+        &self,
+        context: &'c Context,
+        function: &Kept,
+        arguments: &[Local<'_>],
+    ) -> Result<Local<'c>, Thrown<'c>> {
+        let value = context.call(function.get(context), arguments)?;
+        if self.failure.is(value) {
+            return Err(Thrown(context.get(value, &self.thrown)?));
+        }
+        Ok(value)
+    }
+
+    /// The class of a value.
+    pub(crate) fn classify(&self, context: &Context, value: Local<'_>) -> Class {
+        self.prototypes.classify(context, value)
+    }
+
+    /// How a value ends, now that every promise reaction has run.
+    pub(crate) fn settle<'c>(
+        &self,
+        context: &'c Context,
+        value: Local<'c>,
+    ) -> Result<Settled<'c>, Thrown<'c>> {
+        if self.classify(context, value) != Class::Promise {
+            return Ok(Settled::Itself);
+        }
+        let ending = self.call(context, &self.watch, &[value])?;
+        if context.kind(ending) != Kind::Object {
+            return Ok(Settled::Itself);
+        }
+        let value = context.get(ending, &self.ending_value)?;
+        let state = context.to_number(context.get(ending, &self.ending_state)?);
+        Ok(match state as u8 {
+            1 => Settled::Fulfilled(value),
+            2 => Settled::Rejected(value),
+            _ => Settled::Pending,
+        })
+    }
+
+    /// An error of the guest's realm, made without the guest's help. Its stack begins where the guest called the host.
+    pub(crate) fn error<'c>(
+        &self,
+        context: &'c Context,
+        name: &EngineString,
+        known: Option<&str>,
+        message: &EngineString,
+    ) -> Result<Local<'c>, Thrown<'c>> {
+        let known = ERRORS.iter().position(|&error| Some(error) == known);
+        let constructor = self.errors[known.unwrap_or(0)].get(context);
+        let error = context.construct(constructor, &[context.string(message)])?;
+        if known.is_none() {
+            self.call(context, &self.hide, &[error, context.string(&self.error_name), context.string(name)])?;
+        }
+        Ok(error)
+    }
+
+    /// Defines a host function; tells whether the guest allowed it.
+    pub(crate) fn bind(
+        &self,
+        context: &Context,
+        holder: Option<&EngineString>,
+        name: &EngineString,
+        function: &NativeFunction,
+    ) -> bool {
+        let holder = holder.map_or_else(|| context.undefined(), |holder| context.string(holder));
+        let arguments = [context.global(), holder, context.string(name), function.get(context)];
+        self.call(context, &self.bind, &arguments).is_ok_and(|bound| context.to_bool(bound))
+    }
+}
