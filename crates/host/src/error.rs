@@ -1,0 +1,242 @@
+//! What can go wrong with a runtime, from the host's point of view.
+
+use std::fmt;
+use std::time::Duration;
+
+use pydeno_wire::message::{ExitStatus, JsError, LayerReport, SandboxReport};
+
+/// Why a runtime could not start, or an operation on one failed.
+///
+/// [`Error::kind`] is the stable name of each, [`Error::runtime_survives`] says what is still alive.
+#[derive(Debug)]
+pub enum Error {
+    /// The guest threw. The runtime is usable.
+    Js(Box<JsError>),
+    /// A value cannot cross. The runtime is usable.
+    Conversion {
+        /// Where it stands, from the value's root: `$.items[3].x`.
+        path: String,
+        /// What stands there and why it does not cross.
+        reason: String,
+    },
+    /// The result is a promise that nothing is left to settle. The runtime is usable.
+    NeverSettles,
+    /// The script ran longer than allowed and was stopped by the engine. The runtime is usable.
+    Stopped {
+        /// The limit it ran into.
+        timeout: Duration,
+    },
+    /// The engine's heap passed its limit and the script was stopped. The runtime is usable.
+    HeapFull {
+        /// The limit in bytes.
+        max_heap_size: u64,
+    },
+    /// The evaluation called more host functions than allowed and was stopped. The runtime is usable.
+    HostCallBudget {
+        /// The limit.
+        max_host_calls: u64,
+    },
+    /// The caller asked to stop the evaluation, and the script was stopped. The runtime is usable.
+    Cancelled,
+    /// The worker passed a limit and was killed. The runtime is closed.
+    Killed {
+        /// Which limit.
+        limit: Limit,
+        /// The limit's value in words: `1073741824 bytes`.
+        allowed: String,
+    },
+    /// The worker's memory, CPU time and threads could not be read, so it was killed. The runtime is closed.
+    LimitsUnmeasurable,
+    /// The worker died by itself or was killed by somebody else. The runtime is closed.
+    WorkerCrashed {
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// The kernel killed the worker for a system call that it never has a reason to make. The runtime is closed.
+    SandboxViolation,
+    /// The worker did not follow the protocol and was killed. The runtime is closed.
+    ProtocolViolation {
+        /// What it did.
+        what: String,
+    },
+    /// A layer of the sandbox that was asked for is not in force. No guest code has run.
+    SandboxUnavailable {
+        /// Every layer, as the worker found it.
+        report: SandboxReport,
+    },
+    /// The engine cannot be loaded. No guest code has run.
+    EngineUnavailable {
+        /// What was tried and what to install.
+        reason: String,
+    },
+    /// The worker's executable cannot be started. No guest code has run.
+    WorkerUnavailable {
+        /// Which step failed, and what to do.
+        reason: String,
+    },
+    /// The runtime was closed before or during the operation.
+    Closed,
+    /// The runtime was terminated from another thread during the operation. It is closed.
+    Terminated,
+    /// The operation was made from a host function that this runtime is waiting for. The runtime is usable.
+    Reentrant,
+    /// The runtime belongs to the process that this one was forked from. It is usable there.
+    ForeignProcess,
+    /// The arguments are outside what can be asked for. The runtime is usable.
+    InvalidInput {
+        /// What is wrong, and what would be right.
+        what: String,
+    },
+}
+
+/// A limit that the host enforces from outside by killing the worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Wall time: the request's, or the script's when the engine could not stop it.
+    Time,
+    /// CPU time of all threads.
+    Cpu,
+    /// Private memory.
+    Memory,
+    /// Live threads.
+    Threads,
+}
+
+impl Error {
+    /// The error's stable name, the same that Python sees as `.kind`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Js(_) | Self::NeverSettles => "js_error",
+            Self::Conversion { .. } | Self::InvalidInput { .. } | Self::Reentrant | Self::ForeignProcess => {
+                "invalid_input"
+            }
+            Self::Stopped { .. } | Self::Killed { limit: Limit::Time, .. } => "timeout",
+            Self::HeapFull { .. } | Self::Killed { limit: Limit::Memory, .. } => "memory_limit",
+            Self::Killed { limit: Limit::Cpu, .. } => "cpu_limit",
+            Self::Killed { limit: Limit::Threads, .. } => "thread_limit",
+            Self::HostCallBudget { .. } => "host_call_budget",
+            Self::Cancelled => "cancelled",
+            Self::LimitsUnmeasurable => "limits_unmeasurable",
+            Self::WorkerCrashed { .. } | Self::WorkerUnavailable { .. } => "worker_crashed",
+            Self::SandboxViolation => "sandbox_violation",
+            Self::ProtocolViolation { .. } => "protocol_violation",
+            Self::SandboxUnavailable { .. } => "sandbox_unavailable",
+            Self::EngineUnavailable { .. } => "engine_unavailable",
+            Self::Closed => "closed",
+            Self::Terminated => "terminated",
+        }
+    }
+
+    /// Whether the runtime takes further evaluations after this error.
+    pub fn runtime_survives(&self) -> bool {
+        matches!(
+            self,
+            Self::Js(_)
+                | Self::Conversion { .. }
+                | Self::NeverSettles
+                | Self::Stopped { .. }
+                | Self::HeapFull { .. }
+                | Self::HostCallBudget { .. }
+                | Self::Cancelled
+                | Self::Reentrant
+                | Self::InvalidInput { .. }
+        )
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Js(error) => match (error.name.is_empty(), error.message.is_empty()) {
+                (true, _) => write!(f, "{}", error.message.display_safe()),
+                (false, true) => write!(f, "{}", error.name.display_safe()),
+                (false, false) => write!(f, "{}: {}", error.name.display_safe(), error.message.display_safe()),
+            },
+            Self::Conversion { path, reason } => write!(f, "{path} cannot cross: {reason}"),
+            Self::NeverSettles => f.write_str(
+                "the result is a promise that can never settle: no job and no host function is left that would \
+                 resolve it",
+            ),
+            Self::Stopped { timeout } => write!(
+                f,
+                "the script ran longer than its timeout of {timeout:?} and was stopped; the runtime is usable; raise \
+                 `timeout` if the work is legitimate"
+            ),
+            Self::HeapFull { max_heap_size } => write!(
+                f,
+                "the script's heap passed {max_heap_size} bytes and it was stopped; the runtime is usable; raise \
+                 `max_heap_size` if the work is legitimate"
+            ),
+            Self::HostCallBudget { max_host_calls } => write!(
+                f,
+                "the script called more than {max_host_calls} host functions in one evaluation and was stopped; the \
+                 runtime is usable; raise `max_host_calls` if the work is legitimate"
+            ),
+            Self::Cancelled => f.write_str("the evaluation was cancelled; the runtime is usable"),
+            Self::Killed { limit, allowed } => {
+                let (what, option) = match limit {
+                    Limit::Time => ("did not end within", "`timeout` or `request_timeout`"),
+                    Limit::Cpu => ("used more CPU time than", "`timeout`"),
+                    Limit::Memory => ("used more memory than", "`max_memory`"),
+                    Limit::Threads => ("ran more threads than", "`jit`"),
+                };
+                write!(
+                    f,
+                    "the worker {what} {allowed} and was killed; this runtime is closed, make a new one; see {option}"
+                )
+            }
+            Self::LimitsUnmeasurable => f.write_str(
+                "the worker's memory, CPU time and threads cannot be read from /proc, so its limits cannot be \
+                 enforced and it was killed; make /proc readable for this user (hidepid?) and make a new runtime",
+            ),
+            Self::WorkerCrashed { status } => match status {
+                ExitStatus::Signal(9) => f.write_str(
+                    "the worker was killed from outside (SIGKILL), perhaps by the kernel for lack of memory; this \
+                     runtime is closed, make a new one",
+                ),
+                ExitStatus::Signal(signal) => {
+                    write!(f, "the worker died of signal {signal}; this runtime is closed, make a new one")
+                }
+                ExitStatus::Code(code) => {
+                    write!(f, "the worker exited with code {code}; this runtime is closed, make a new one")
+                }
+                ExitStatus::Unknown => f.write_str("the worker is gone; this runtime is closed, make a new one"),
+            },
+            Self::SandboxViolation => f.write_str(
+                "the kernel killed the worker for a forbidden system call (SIGSYS); guest code may have taken over \
+                 the engine: treat the script as hostile; this runtime is closed",
+            ),
+            Self::ProtocolViolation { what } => write!(
+                f,
+                "the worker broke the protocol ({what}) and was killed; guest code may have taken over the engine: \
+                 treat the script as hostile; this runtime is closed"
+            ),
+            Self::SandboxUnavailable { report } => write_missing_layers(f, report),
+            Self::EngineUnavailable { reason } | Self::WorkerUnavailable { reason } => f.write_str(reason),
+            Self::Closed => f.write_str("the runtime is closed; make a new one"),
+            Self::Terminated => f.write_str("the runtime was terminated; make a new one"),
+            Self::Reentrant => f.write_str(
+                "this runtime is waiting for the host function that is making the call; use another runtime there",
+            ),
+            Self::ForeignProcess => f.write_str(
+                "this runtime belongs to the process that this one was forked from; make a new runtime after the fork",
+            ),
+            Self::InvalidInput { what } => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn write_missing_layers(f: &mut fmt::Formatter<'_>, report: &SandboxReport) -> fmt::Result {
+    f.write_str(
+        "the sandbox is not complete on this machine, and sandbox=\"require\" refuses to start without it",
+    )?;
+    for LayerReport { name, detail, fix, .. } in report.layers.iter().filter(|layer| !layer.applied) {
+        write!(f, "; {name}: {detail}")?;
+        if !fix.is_empty() {
+            write!(f, " (to fix: {fix})")?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! Supervision: everything that happens outside a worker.
+//!
+//! A [`Runtime`] is one guest's home. It holds a *worker*, a process that has confined itself before any guest code,
+//! and talks to it over a socket. Workers are forked by a *zygote*, one process for each JIT tier that has loaded
+//! the engine and never sees guest code. The *session* is the conversation with a worker as a state machine without
+//! input or output; the *blocking driver* moves its bytes on the calling thread. The *monitor*, one thread for the
+//! whole process, watches busy workers from outside and kills those that pass a limit.
+//!
+//! Nothing here trusts a worker: what it sends is checked against what the session allows at that moment, and the
+//! first violation ends it. Nothing here runs JavaScript or knows Python.
+
+mod affinity;
+mod clock;
+mod error;
+mod first_words;
+mod fork_generation;
+mod monitor;
+mod options;
+mod probe;
+mod process_usage;
+mod runtime;
+mod session;
+mod signal_mask;
+mod supervisor;
+mod watch;
+mod worker;
+mod zygote;
+
+pub use error::{Error, Limit};
+pub use options::{JitTier, Options, WorkerStart};
+pub use probe::probe_sandbox;
+pub use runtime::{HostFunctions, Interrupted, Runtime};
+pub use supervisor::{Supervisor, ZygoteRotation, find_engine, supervisor};
+pub use zygote::WorkerBinary;

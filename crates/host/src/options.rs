@@ -1,0 +1,105 @@
+//! What a runtime may do and use.
+
+use std::time::Duration;
+
+use pydeno_wire::message::SandboxMode;
+
+/// How much of the engine's compiler a worker has. A tier belongs to a zygote, since the engine reads its options
+/// once, when it is loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum JitTier {
+    /// The interpreter alone: no executable memory is ever mapped.
+    #[default]
+    Off,
+    /// The interpreter and the baseline compiler.
+    Baseline,
+    /// Every tier of the engine.
+    Full,
+}
+
+impl JitTier {
+    /// The tier's name in options and on the worker's command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Baseline => "baseline",
+            Self::Full => "full",
+        }
+    }
+
+    /// The tier with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Off, Self::Baseline, Self::Full].into_iter().find(|tier| tier.name() == name)
+    }
+
+    /// The most threads a worker of this tier has any use for: its own and the engine's timer thread, and with a
+    /// compiler the engine's collector and compiler threads, whose number follows the machine's cores.
+    pub(crate) fn max_threads(self) -> u64 {
+        match self {
+            Self::Off => 4,
+            Self::Baseline | Self::Full => 32,
+        }
+    }
+}
+
+/// Where a worker's process image comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WorkerStart {
+    /// A fork of the tier's zygote: milliseconds, but the address-space layout is shared with its siblings.
+    #[default]
+    Fork,
+    /// A zygote of its own: tens of milliseconds, and an address space that no other runtime has.
+    Exec,
+}
+
+/// The options of one [`Runtime`](crate::Runtime). Every limit is on by default.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What happens when a layer of the sandbox cannot be applied.
+    pub sandbox: SandboxMode,
+    /// Whether the worker enters an empty root in namespaces of its own.
+    pub empty_root: bool,
+    /// The compiler tiers.
+    pub jit: JitTier,
+    /// Where the worker comes from.
+    pub worker_start: WorkerStart,
+    /// How long the guest may run in one evaluation, time in host functions not counted. Past it the script is
+    /// stopped and the runtime stays usable; a script that cannot be stopped costs the worker.
+    pub timeout: Duration,
+    /// How long one evaluation may take in all, host functions included. Past it the worker is killed.
+    pub request_timeout: Duration,
+    /// The worker's private memory in bytes, sampled from outside. Past it the worker is killed.
+    pub max_memory: u64,
+    /// The engine's heap in bytes, checked by the worker. Past it the script is stopped and the runtime stays usable.
+    pub max_heap_size: u64,
+    /// How many host functions one evaluation may call.
+    pub max_host_calls: u64,
+    /// One value's encoded size in bytes, either way.
+    pub max_value_bytes: u64,
+    /// One value's number of nodes, either way.
+    pub max_value_nodes: u64,
+    /// One value's nesting, either way.
+    pub max_value_depth: u32,
+    /// Whether the guest has `console`.
+    pub console: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sandbox: SandboxMode::Require,
+            empty_root: true,
+            jit: JitTier::Off,
+            worker_start: WorkerStart::Fork,
+            timeout: Duration::from_secs(30),
+            request_timeout: Duration::from_secs(60),
+            max_memory: 1 << 30,
+            max_heap_size: 1 << 30,
+            max_host_calls: 100_000,
+            max_value_bytes: 64 << 20,
+            max_value_nodes: 4_000_000,
+            max_value_depth: 100,
+            console: false,
+        }
+    }
+}

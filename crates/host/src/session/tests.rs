@@ -1,0 +1,277 @@
+use super::*;
+
+use pydeno_wire::message::{JsError, LayerReport};
+
+fn at(milliseconds: u64) -> Nanos {
+    Nanos(milliseconds * 1_000_000)
+}
+
+fn hear(session: &mut Session, message: &WorkerMessage) {
+    let mut bytes = Vec::new();
+    encode_frame(&mut bytes, message, &Budget::default()).unwrap();
+    session.reader().feed(&bytes);
+}
+
+fn said(session: &mut Session) -> Vec<HostMessage> {
+    let mut reader = FrameReader::new(1 << 20);
+    reader.feed(&std::mem::take(session.output()));
+    let mut messages = Vec::new();
+    while let Some(payload) = reader.next_frame().unwrap() {
+        messages.push(HostMessage::decode(payload, &Budget::default()).unwrap());
+    }
+    messages
+}
+
+fn ready() -> Ready {
+    Ready { build: BUILD.to_owned(), engine: "engine".to_owned(), sandbox: SandboxReport::default() }
+}
+
+fn configured(options: &Options) -> Session {
+    let mut session = Session::new();
+    hear(&mut session, &WorkerMessage::Ready(ready()));
+    assert_eq!(session.next_event(at(0)), Ok(Some(Event::Ready(ready()))));
+    session.configure(options);
+    assert!(matches!(said(&mut session)[..], [HostMessage::Start(_)]));
+    session
+}
+
+fn running(options: &Options) -> (Session, u64) {
+    let mut session = configured(options);
+    session.bind(None, &["f".into()]).unwrap();
+    let id = session.eval(at(0), "f()".into(), "script.js".to_owned()).unwrap();
+    session.output().clear();
+    (session, id)
+}
+
+fn call(id: u64) -> WorkerMessage {
+    WorkerMessage::Call { id, function: 0, arguments: vec![Value::Null] }
+}
+
+fn violation(session: &mut Session, message: &WorkerMessage) -> String {
+    hear(session, message);
+    session.next_event(at(0)).unwrap_err().0
+}
+
+#[test]
+fn an_evaluation_with_a_host_call_goes_through_in_order() {
+    let (mut session, id) = running(&Options::default());
+    hear(&mut session, &call(1));
+    let event = session.next_event(at(1)).unwrap();
+    assert_eq!(event, Some(Event::Call { function: 0, arguments: vec![Value::Null] }));
+    session.answer(at(2), Ok(Value::Number(7.0))).unwrap();
+    assert_eq!(said(&mut session), [HostMessage::Answer { id: 1, outcome: Ok(Value::Number(7.0)) }]);
+    hear(&mut session, &WorkerMessage::Done { id, outcome: Ok(Value::Number(7.0)) });
+    let done = Event::Done { outcome: Ok(Value::Number(7.0)), stopped: None };
+    assert_eq!(session.next_event(at(3)), Ok(Some(done)));
+    assert_eq!(session.next_event(at(3)), Ok(None));
+}
+
+#[test]
+fn a_refusal_carries_the_layers_and_ends_the_conversation() {
+    let mut session = Session::new();
+    let report = SandboxReport {
+        layers: vec![LayerReport {
+            name: "landlock".into(),
+            applied: false,
+            detail: "ENOSYS".into(),
+            fix: "a kernel".into(),
+        }],
+    };
+    hear(&mut session, &WorkerMessage::Refused(report.clone()));
+    assert_eq!(session.next_event(at(0)), Ok(Some(Event::Refused(report))));
+    assert!(violation(&mut session, &WorkerMessage::Ready(ready())).contains("over"));
+}
+
+#[test]
+fn what_does_not_fit_the_state_is_a_violation() {
+    let mut session = Session::new();
+    assert!(
+        violation(&mut session, &call(1)).contains("decode"),
+        "no value is taken before there are limits"
+    );
+
+    let mut session = Session::new();
+    let console = WorkerMessage::Console { level: ConsoleLevel::Log, text: "x".into() };
+    assert!(violation(&mut session, &console).contains("report its sandbox"));
+
+    let mut session = configured(&Options::default());
+    assert!(violation(&mut session, &call(1)).contains("nothing was asked"));
+
+    let (mut session, id) = running(&Options::default());
+    let other = WorkerMessage::Done { id: id + 1, outcome: Ok(Value::Null) };
+    assert!(violation(&mut session, &other).contains("result"));
+
+    let (mut session, id) = running(&Options::default());
+    hear(&mut session, &call(1));
+    session.next_event(at(0)).unwrap();
+    let early = WorkerMessage::Done { id, outcome: Ok(Value::Null) };
+    assert!(violation(&mut session, &early).contains("wait"));
+
+    let (mut session, _) = running(&Options::default());
+    assert!(violation(&mut session, &WorkerMessage::Ready(ready())).contains("readiness"));
+}
+
+#[test]
+fn a_worker_of_another_build_is_not_talked_to() {
+    let mut session = Session::new();
+    let other = Ready { build: "0.0.0".to_owned(), ..ready() };
+    assert!(violation(&mut session, &WorkerMessage::Ready(other)).contains("0.0.0"));
+}
+
+#[test]
+fn a_call_of_a_function_that_was_never_bound_is_a_violation() {
+    let (mut session, _) = running(&Options::default());
+    let unknown = WorkerMessage::Call { id: 1, function: 1, arguments: Vec::new() };
+    assert!(violation(&mut session, &unknown).contains("function 1 of 1"));
+}
+
+#[test]
+fn call_numbers_only_grow() {
+    let (mut session, _) = running(&Options::default());
+    hear(&mut session, &call(5));
+    session.next_event(at(0)).unwrap();
+    session.answer(at(0), Ok(Value::Null)).unwrap();
+    assert!(violation(&mut session, &call(5)).contains("call 5 after call 5"));
+}
+
+#[test]
+fn bytes_that_are_no_message_are_a_violation() {
+    let (mut session, _) = running(&Options::default());
+    session.reader().feed(&[3, 0, 0, 0, 0xff, 0xff, 0xff]);
+    assert!(session.next_event(at(0)).is_err());
+}
+
+#[test]
+fn a_frame_longer_than_any_value_is_refused_by_its_length_alone() {
+    let options = Options { max_value_bytes: 1000, ..Options::default() };
+    let (mut session, _) = running(&options);
+    session.reader().feed(&u32::MAX.to_le_bytes());
+    assert!(session.next_event(at(0)).is_err());
+}
+
+#[test]
+fn a_value_over_the_budget_is_a_violation_when_the_worker_sends_it() {
+    let options = Options { max_value_nodes: 2, ..Options::default() };
+    let (mut session, id) = running(&options);
+    let outcome = Ok(Value::Array(vec![Value::Null; 5]));
+    assert!(violation(&mut session, &WorkerMessage::Done { id, outcome }).contains("decode"));
+}
+
+#[test]
+fn an_answer_over_the_budget_sends_nothing_and_can_be_replaced() {
+    let options = Options { max_value_bytes: 100, ..Options::default() };
+    let (mut session, _) = running(&options);
+    hear(&mut session, &call(1));
+    session.next_event(at(0)).unwrap();
+    session.answer(at(0), Ok(Value::Bytes(vec![0; 1000]))).unwrap_err();
+    assert!(session.output().is_empty());
+    session.answer(at(0), Ok(Value::Null)).unwrap();
+}
+
+#[test]
+fn the_deadline_counts_the_guests_time_and_not_the_hosts() {
+    let options = Options {
+        timeout: Duration::from_secs(1),
+        request_timeout: Duration::from_secs(60),
+        ..Options::default()
+    };
+    let (mut session, _) = running(&options);
+    let grace = GRACE.as_millis() as u64;
+    assert_eq!(session.deadline(), at(1000 + grace));
+    hear(&mut session, &call(1));
+    session.next_event(at(400)).unwrap();
+    assert_eq!(session.deadline(), at(60_000), "in a host function only the request's own limit counts");
+    session.answer(at(10_000), Ok(Value::Null)).unwrap();
+    assert_eq!(session.deadline(), at(10_600 + grace), "600 ms of the guest's second are left");
+}
+
+#[test]
+fn the_request_timeout_bounds_everything() {
+    let options = Options {
+        timeout: Duration::from_secs(30),
+        request_timeout: Duration::from_secs(2),
+        ..Options::default()
+    };
+    let (session, _) = running(&options);
+    assert_eq!(session.deadline(), at(2000));
+}
+
+#[test]
+fn one_call_too_many_stops_the_evaluation_without_asking_the_host() {
+    let options = Options { max_host_calls: 1, ..Options::default() };
+    let (mut session, id) = running(&options);
+    hear(&mut session, &call(1));
+    session.next_event(at(0)).unwrap();
+    session.answer(at(0), Ok(Value::Null)).unwrap();
+    session.output().clear();
+
+    hear(&mut session, &call(2));
+    assert_eq!(session.next_event(at(0)), Ok(None));
+    let messages = said(&mut session);
+    assert!(
+        matches!(&messages[..], [HostMessage::Cancel { id: cancelled }, HostMessage::Answer { id: 2, outcome: Err(_) }] if *cancelled == id)
+    );
+
+    hear(&mut session, &WorkerMessage::Done { id, outcome: Err(Failure::Cancelled) });
+    let done = Event::Done { outcome: Err(Failure::Cancelled), stopped: Some(Stopping::HostCallBudget) };
+    assert_eq!(session.next_event(at(0)), Ok(Some(done)));
+}
+
+#[test]
+fn the_call_budget_is_each_evaluations_own() {
+    let options = Options { max_host_calls: 1, ..Options::default() };
+    let (mut session, mut id) = running(&options);
+    for call_id in 1..=3 {
+        hear(&mut session, &call(call_id));
+        assert!(matches!(session.next_event(at(0)), Ok(Some(Event::Call { .. }))));
+        session.answer(at(0), Ok(Value::Null)).unwrap();
+        hear(&mut session, &WorkerMessage::Done { id, outcome: Ok(Value::Null) });
+        session.next_event(at(0)).unwrap();
+        id = session.eval(at(0), "f()".into(), "script.js".to_owned()).unwrap();
+    }
+}
+
+#[test]
+fn stopping_twice_asks_once_and_stopping_nothing_says_nothing() {
+    let (mut session, id) = running(&Options::default());
+    session.stop(Stopping::Cancelled);
+    session.stop(Stopping::Cancelled);
+    assert_eq!(said(&mut session), [HostMessage::Cancel { id }]);
+
+    let mut idle = configured(&Options::default());
+    idle.stop(Stopping::Cancelled);
+    assert!(idle.output().is_empty());
+}
+
+#[test]
+fn console_text_is_taken_only_where_there_is_a_console_and_only_so_much() {
+    let line = WorkerMessage::Console { level: ConsoleLevel::Log, text: "x".repeat(300_000).as_str().into() };
+    let (mut session, _) = running(&Options::default());
+    assert!(violation(&mut session, &line).contains("console"));
+
+    let (mut session, _) = running(&Options { console: true, ..Options::default() });
+    let mut heard = 0;
+    for _ in 0..10 {
+        hear(&mut session, &line);
+        heard += u32::from(session.next_event(at(0)).unwrap().is_some());
+    }
+    assert_eq!(heard, 3, "a fourth line would pass a mebibyte");
+}
+
+#[test]
+fn guest_errors_arrive_whole() {
+    let (mut session, id) = running(&Options::default());
+    let error = JsError { name: "TypeError".into(), message: "a\nb".into(), ..JsError::default() };
+    hear(&mut session, &WorkerMessage::Done { id, outcome: Err(Failure::Js(error.clone())) });
+    let done = Event::Done { outcome: Err(Failure::Js(error)), stopped: None };
+    assert_eq!(session.next_event(at(0)), Ok(Some(done)));
+}
+
+#[test]
+fn a_name_longer_than_a_message_holds_is_refused_and_nothing_is_said() {
+    let mut session = configured(&Options::default());
+    session.eval(at(0), "1".into(), "n".repeat(1 << 20)).unwrap_err();
+    session.bind(None, &["n".repeat(1 << 20).as_str().into()]).unwrap_err();
+    assert!(session.output().is_empty());
+    session.eval(at(0), "1".into(), "script.js".to_owned()).unwrap();
+}

@@ -1,0 +1,212 @@
+//! Where workers come from: the zygotes of this process, and the one worker that each keeps ready ahead.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use pydeno_wire::message::SandboxMode;
+
+use crate::error::Error;
+use crate::fork_generation;
+use crate::monitor::Monitor;
+use crate::options::{JitTier, Options, WorkerStart};
+use crate::worker::{Forthcoming, Worker};
+use crate::zygote::{WorkerBinary, Zygote};
+
+/// When a zygote is replaced. Its forks share its address-space layout, so neither number is without end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZygoteRotation {
+    /// After this many workers.
+    pub max_workers: u32,
+    /// After this time.
+    pub max_age: Duration,
+}
+
+impl Default for ZygoteRotation {
+    fn default() -> Self {
+        Self { max_workers: 1000, max_age: Duration::from_secs(3600) }
+    }
+}
+
+/// The zygotes and the monitor of one process.
+#[derive(Debug)]
+pub struct Supervisor {
+    binary: WorkerBinary,
+    monitor: Monitor,
+    tiers: Mutex<HashMap<JitTier, Tier>>,
+    /// All that run, those that have been replaced included.
+    zygotes: Mutex<Vec<Weak<Zygote>>>,
+    rotation: Mutex<ZygoteRotation>,
+}
+
+/// One tier's zygote and its worker ahead.
+#[derive(Debug)]
+struct Tier {
+    zygote: Arc<Zygote>,
+    ahead: Option<(Shape, Forthcoming)>,
+}
+
+/// What was decided about a worker when it was forked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
+    sandbox: SandboxMode,
+    empty_root: bool,
+}
+
+/// The supervisor of this process, made at the first call. A forked copy of the process gets one of its own.
+///
+/// # Errors
+///
+/// `binary` fails, or the monitor thread cannot be started.
+pub fn supervisor(
+    binary: impl FnOnce() -> Result<WorkerBinary, Error>,
+) -> Result<&'static Arc<Supervisor>, Error> {
+    let node = Node::of_this_process();
+    if let Some(supervisor) = node.supervisor.get() {
+        return Ok(supervisor);
+    }
+    let monitor = Monitor::start().map_err(|error| Error::WorkerUnavailable {
+        reason: format!("the monitor thread cannot be started: {error}; is a limit on threads in the way?"),
+    })?;
+    let made = Arc::new(Supervisor {
+        binary: binary()?,
+        monitor,
+        tiers: Mutex::default(),
+        zygotes: Mutex::default(),
+        rotation: Mutex::default(),
+    });
+    Ok(node.supervisor.get_or_init(|| made))
+}
+
+/// A list with an entry for each fork between the first process and this one. A lock that a forked process inherits
+/// may be held by a thread that does not exist in it; this way it never touches one.
+struct Node {
+    supervisor: OnceLock<Arc<Supervisor>>,
+    next: OnceLock<Box<Node>>,
+}
+
+impl Node {
+    fn of_this_process() -> &'static Self {
+        static FIRST: Node = Node { supervisor: OnceLock::new(), next: OnceLock::new() };
+        let mut node = &FIRST;
+        for _ in 0..fork_generation::current() {
+            if let Some(inherited) = node.supervisor.get() {
+                inherited.release_inherited();
+            }
+            node = node
+                .next
+                .get_or_init(|| Box::new(Self { supervisor: OnceLock::new(), next: OnceLock::new() }));
+        }
+        node
+    }
+}
+
+impl Supervisor {
+    /// Sets when zygotes are replaced; for those that run already, too.
+    pub fn set_rotation(&self, rotation: ZygoteRotation) {
+        *self.rotation.lock().unwrap_or_else(PoisonError::into_inner) = rotation;
+    }
+
+    /// Closes every runtime and ends every zygote; for a process that is about to exit, after which nobody could wait
+    /// for their workers.
+    pub fn shut_down(&self) {
+        self.monitor.close_all();
+        self.tiers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let zygotes = std::mem::take(&mut *self.zygotes.lock().unwrap_or_else(PoisonError::into_inner));
+        // Runtimes that are still referred to hold those that are left.
+        zygotes.iter().filter_map(Weak::upgrade).for_each(|zygote| zygote.end());
+    }
+
+    fn start_zygote(&self, tier: JitTier) -> Result<Arc<Zygote>, Error> {
+        let zygote = Arc::new(Zygote::start(&self.binary, tier, &self.monitor)?);
+        let mut zygotes = self.zygotes.lock().unwrap_or_else(PoisonError::into_inner);
+        zygotes.retain(|weak| weak.strong_count() > 0);
+        zygotes.push(Arc::downgrade(&zygote));
+        Ok(zygote)
+    }
+
+    pub(crate) fn monitor(&self) -> &Monitor {
+        &self.monitor
+    }
+
+    /// A confined worker with these options.
+    pub(crate) fn start_worker(&self, options: &Options) -> Result<Worker, Error> {
+        let worker = match options.worker_start {
+            WorkerStart::Exec => {
+                let zygote = self.start_zygote(options.jit)?;
+                request(&zygote, options)?.wait(options)?
+            }
+            WorkerStart::Fork => self.forked_worker(options)?,
+        };
+        self.monitor.add(&worker.watch);
+        Ok(worker)
+    }
+
+    fn forked_worker(&self, options: &Options) -> Result<Worker, Error> {
+        let worker = match self.next_forthcoming(options)?.wait(options) {
+            // The worker ahead, or the zygote itself, may have been killed since.
+            Err(Error::WorkerCrashed { .. } | Error::WorkerUnavailable { .. }) => {
+                self.next_forthcoming(options)?.wait(options)?
+            }
+            other => other?,
+        };
+        self.prepare_next(options);
+        Ok(worker)
+    }
+
+    /// The worker ahead where it has the right shape, else a new one.
+    fn next_forthcoming(&self, options: &Options) -> Result<Forthcoming, Error> {
+        let rotation = *self.rotation.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
+        let usable = tiers.get(&options.jit).is_some_and(|tier| {
+            let zygote = &tier.zygote;
+            zygote.forked() < rotation.max_workers && zygote.age() < rotation.max_age && zygote.is_usable()
+        });
+        if !usable {
+            // Runtimes that hold workers of the old one keep it alive until they are closed.
+            let zygote = self.start_zygote(options.jit)?;
+            tiers.insert(options.jit, Tier { zygote, ahead: None });
+        }
+        let tier = tiers.get_mut(&options.jit).expect("it was there or is now");
+        match tier.ahead.take() {
+            Some((shape, forthcoming)) if shape == Shape::of(options) => Ok(forthcoming),
+            _ => request(&tier.zygote, options),
+        }
+    }
+
+    /// Has the next worker of the same shape forked, so that it confines itself while the caller goes on.
+    fn prepare_next(&self, options: &Options) {
+        let mut tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tier) = tiers.get_mut(&options.jit)
+            && tier.ahead.is_none()
+        {
+            tier.ahead = request(&tier.zygote, options).ok().map(|next| (Shape::of(options), next));
+        }
+    }
+
+    /// Closes a forked process's copies of its parent's sockets, unless a thread held the lock when it forked: then
+    /// they stay open, unused.
+    fn release_inherited(&self) {
+        if let Ok(mut tiers) = self.tiers.try_lock() {
+            tiers.clear();
+        }
+    }
+}
+
+impl Shape {
+    fn of(options: &Options) -> Self {
+        Self { sandbox: options.sandbox, empty_root: options.empty_root }
+    }
+}
+
+fn request(zygote: &Arc<Zygote>, options: &Options) -> Result<Forthcoming, Error> {
+    Forthcoming::request(zygote, options).map_err(|error| Error::WorkerUnavailable {
+        reason: format!("a worker cannot be asked for: {error}; is a limit on open files in the way?"),
+    })
+}
+
+/// Loads the engine in a zygote that is ended at once, and returns its library.
+pub fn find_engine(binary: &WorkerBinary, tier: JitTier) -> Result<String, Error> {
+    let supervisor = supervisor(|| Ok(binary.clone()))?;
+    Zygote::start(binary, tier, &supervisor.monitor).map(|zygote| zygote.engine.clone())
+}

@@ -1,0 +1,278 @@
+//! One worker as the monitor sees it: whether it is busy, until when, and why it was killed.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, pidfd_send_signal};
+
+use crate::clock::Nanos;
+use crate::error::Limit;
+use crate::fork_generation;
+use crate::process_usage::{Usage, UsageReader};
+
+/// Why the host killed a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It passed a limit.
+    Over(Limit),
+    /// Its memory, time and threads cannot be read any longer.
+    Unmeasurable,
+    /// The runtime was closed.
+    Closed,
+    /// The runtime was terminated from another thread.
+    Terminated,
+    /// It broke the protocol.
+    Violation,
+    /// Its socket is closed: it has ended by itself, or is about to be ended for having hung up.
+    Lost,
+}
+
+/// What the monitor holds a worker to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WatchLimits {
+    /// Private memory in bytes.
+    pub(crate) memory: u64,
+    /// Live threads.
+    pub(crate) threads: u64,
+    /// CPU time of all threads in one request. Wall time bounds one thread; this bounds what others burn meanwhile.
+    pub(crate) cpu: Duration,
+}
+
+/// `activity` is one of these or the number of the request that runs, which is neither.
+const IDLE: u64 = 0;
+const KILLED: u64 = u64::MAX;
+
+/// Shared by a runtime and the monitor. The runtime's path through it is a few atomic stores.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pid: Pid,
+    pidfd: OwnedFd,
+    limits: WatchLimits,
+    generation: u32,
+    activity: AtomicU64,
+    deadline: AtomicU64,
+    verdict: OnceLock<Verdict>,
+    meter: Mutex<Option<Meter>>,
+}
+
+#[derive(Debug)]
+struct Meter {
+    reader: UsageReader,
+    /// The request that `cpu_before` belongs to.
+    request: u64,
+    cpu_before: Duration,
+}
+
+impl Watch {
+    pub(crate) fn new(pid: Pid, pidfd: OwnedFd, limits: WatchLimits) -> Self {
+        Self {
+            pid,
+            pidfd,
+            limits,
+            generation: fork_generation::current(),
+            activity: AtomicU64::new(IDLE),
+            deadline: AtomicU64::new(u64::MAX),
+            verdict: OnceLock::new(),
+            meter: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// The request with this number (neither 0 nor `u64::MAX`) starts. False when the worker was killed before.
+    pub(crate) fn begin(&self, request: u64, deadline: Nanos) -> bool {
+        self.set_deadline(deadline);
+        self.activity.compare_exchange(IDLE, request, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    pub(crate) fn set_deadline(&self, deadline: Nanos) {
+        self.deadline.store(deadline.0, Ordering::Relaxed);
+    }
+
+    /// The request ends. A kill that was decided before wins: then the request has failed, whatever it returned.
+    pub(crate) fn end(&self, request: u64) -> Result<(), Verdict> {
+        match self.activity.compare_exchange(request, IDLE, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.verdict().unwrap_or(Verdict::Lost)),
+        }
+    }
+
+    /// Why the worker was killed, if the host did it.
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        (self.activity.load(Ordering::SeqCst) == KILLED).then(|| *self.verdict.wait())
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        !matches!(self.activity.load(Ordering::SeqCst), IDLE | KILLED)
+    }
+
+    /// Kills the worker whatever it does. The first verdict stays.
+    pub(crate) fn kill(&self, verdict: Verdict) {
+        if self.activity.swap(KILLED, Ordering::SeqCst) != KILLED {
+            self.execute(verdict);
+        }
+    }
+
+    /// For a worker that has hung up: gives it a moment to end by itself, so that its own exit status is seen, and kills
+    /// it if it does not.
+    pub(crate) fn put_to_rest(&self) {
+        let moment = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        // Interrupted or refused, it is killed a little sooner.
+        let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&moment));
+        self.kill(Verdict::Lost);
+    }
+
+    /// Kills the worker unless `request` has ended meanwhile.
+    fn kill_during(&self, request: u64, verdict: Verdict) {
+        if self.activity.compare_exchange(request, KILLED, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            self.execute(verdict);
+        }
+    }
+
+    fn execute(&self, verdict: Verdict) {
+        // A forked copy of the host must not end its parent's worker.
+        if self.generation == fork_generation::current() {
+            // A worker that has already ended answers ESRCH, and that is all that was wanted.
+            let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        }
+        // Two descriptors less; the monitor that may hold the lock has no use for them any more either.
+        if let Ok(mut meter) = self.meter.try_lock() {
+            meter.take();
+        }
+        let first = self.verdict.set(verdict);
+        debug_assert!(first.is_ok(), "only the thread that changed `activity` to KILLED comes here");
+    }
+
+    /// Checks a busy worker against its limits, kills it when it is over one, and says after how long to look again.
+    pub(crate) fn check(&self, now: Nanos) -> Option<Duration> {
+        let request = self.activity.load(Ordering::SeqCst);
+        if matches!(request, IDLE | KILLED) {
+            return None;
+        }
+        if now.0 >= self.deadline.load(Ordering::Relaxed) {
+            self.kill_during(request, Verdict::Over(Limit::Time));
+            return None;
+        }
+        let Some((usage, cpu)) = self.measure(request) else {
+            self.kill_during(request, Verdict::Unmeasurable);
+            return None;
+        };
+        let over = if usage.memory > self.limits.memory {
+            Limit::Memory
+        } else if usage.threads > self.limits.threads {
+            Limit::Threads
+        } else if cpu > self.limits.cpu {
+            Limit::Cpu
+        } else {
+            return Some(until_memory_could_be_over(self.limits.memory - usage.memory));
+        };
+        self.kill_during(request, Verdict::Over(over));
+        None
+    }
+
+    /// A sample, and the CPU time since the request was first seen.
+    fn measure(&self, request: u64) -> Option<(Usage, Duration)> {
+        let mut slot = self.meter.lock().ok()?;
+        if slot.is_none() {
+            let reader = UsageReader::open(self.pid.as_raw_pid()).ok()?;
+            *slot = Some(Meter { reader, request: IDLE, cpu_before: Duration::ZERO });
+        }
+        let meter = slot.as_mut()?;
+        let usage = meter.reader.sample().ok()?;
+        if meter.request != request {
+            meter.request = request;
+            meter.cpu_before = usage.cpu;
+        }
+        Some((usage, usage.cpu.saturating_sub(meter.cpu_before)))
+    }
+}
+
+/// The fastest a process was seen to fault pages in is about 4 GiB a second; looking again before `headroom` could be
+/// gone keeps the overshoot small without sampling an ordinary worker all the time.
+fn until_memory_could_be_over(headroom: u64) -> Duration {
+    const BYTES_PER_MILLISECOND: u64 = 4 << 20;
+    Duration::from_millis((headroom / BYTES_PER_MILLISECOND).clamp(1, 10))
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.kill(Verdict::Closed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{PidfdFlags, pidfd_open};
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::{Child, Command};
+
+    const GENEROUS: WatchLimits =
+        WatchLimits { memory: u64::MAX, threads: u64::MAX, cpu: Duration::from_secs(3600) };
+
+    fn watched(limits: WatchLimits) -> (Child, Watch) {
+        let child = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+        (child, Watch::new(pid, pidfd, limits))
+    }
+
+    #[test]
+    fn a_request_past_its_deadline_is_killed_and_says_so() {
+        let (mut child, watch) = watched(GENEROUS);
+        let now = Nanos::now();
+        assert!(watch.begin(1, now.plus(Duration::from_secs(5))));
+        assert!(watch.check(now).is_some());
+        assert_eq!(watch.check(now.plus(Duration::from_secs(6))), None);
+        assert_eq!(watch.end(1), Err(Verdict::Over(Limit::Time)));
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn an_idle_worker_is_left_alone_however_late_it_is() {
+        let (mut child, watch) = watched(WatchLimits { memory: 0, ..GENEROUS });
+        let now = Nanos::now();
+        assert!(watch.begin(1, now));
+        assert_eq!(watch.end(1), Ok(()));
+        assert_eq!(watch.check(now.plus(Duration::from_secs(6))), None);
+        assert!(child.try_wait().unwrap().is_none());
+        watch.kill(Verdict::Closed);
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn memory_over_the_limit_is_killed_as_memory() {
+        let (mut child, watch) = watched(WatchLimits { memory: 1, ..GENEROUS });
+        let now = Nanos::now();
+        watch.begin(1, now.plus(Duration::from_secs(5)));
+        assert_eq!(watch.check(now), None);
+        assert_eq!(watch.verdict(), Some(Verdict::Over(Limit::Memory)));
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_worker_that_cannot_be_read_is_not_trusted() {
+        let (mut child, watch) = watched(GENEROUS);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let now = Nanos::now();
+        watch.begin(1, now.plus(Duration::from_secs(5)));
+        assert_eq!(watch.check(now), None);
+        assert_eq!(watch.verdict(), Some(Verdict::Unmeasurable));
+    }
+
+    #[test]
+    fn the_first_verdict_stays_and_no_request_starts_after_it() {
+        let (mut child, watch) = watched(GENEROUS);
+        watch.kill(Verdict::Terminated);
+        watch.kill(Verdict::Closed);
+        assert_eq!(watch.verdict(), Some(Verdict::Terminated));
+        assert!(!watch.begin(1, Nanos::now()));
+        child.wait().unwrap();
+    }
+}

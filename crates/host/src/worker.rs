@@ -1,0 +1,90 @@
+//! A worker between its fork and its first evaluation.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pydeno_wire::message::{ExitStatus, Ready};
+use rustix::net::sockopt::{Timeout, set_socket_send_buffer_size, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use crate::error::Error;
+use crate::first_words::{StartError, first_event};
+use crate::options::Options;
+use crate::session::{Event, Session};
+use crate::watch::{Watch, WatchLimits};
+use crate::zygote::{Ticket, Zygote};
+
+/// How long a worker may take to confine itself and make a context, on a machine that is busy.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+/// What a socket may hold: a large value crosses in fewer turns. The kernel lowers it to what this user may have.
+const SOCKET_BUFFER: usize = 1 << 20;
+/// How long a call waits for its answer in one `recv` before it looks after other things. Nearly every call is over
+/// sooner and costs no further system call.
+pub(crate) const FIRST_WAIT: Duration = Duration::from_millis(10);
+
+/// A worker that was asked for and may still be confining itself.
+#[derive(Debug)]
+pub(crate) struct Forthcoming {
+    zygote: Arc<Zygote>,
+    socket: OwnedFd,
+    ticket: Ticket,
+}
+
+/// A worker that is confined and waits for its limits.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) zygote: Arc<Zygote>,
+    pub(crate) socket: OwnedFd,
+    pub(crate) session: Session,
+    pub(crate) watch: Arc<Watch>,
+    pub(crate) ready: Ready,
+}
+
+impl Forthcoming {
+    /// Asks the zygote for a worker, without waiting for it.
+    pub(crate) fn request(zygote: &Arc<Zygote>, options: &Options) -> io::Result<Self> {
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        for end in [&ours, &theirs] {
+            set_socket_send_buffer_size(end, SOCKET_BUFFER)?;
+        }
+        set_socket_timeout(&ours, Timeout::Recv, Some(FIRST_WAIT))?;
+        let ticket = zygote.request_worker(&theirs, options.sandbox, options.empty_root)?;
+        Ok(Self { zygote: Arc::clone(zygote), socket: ours, ticket })
+    }
+
+    /// Waits until the worker has proved its sandbox.
+    pub(crate) fn wait(self, options: &Options) -> Result<Worker, Error> {
+        let Self { zygote, socket, ticket } = self;
+        let forked = zygote.receive_worker(ticket).map_err(|error| Error::WorkerUnavailable {
+            reason: format!("the zygote could not fork a worker: {error}"),
+        })?;
+        let watch = Arc::new(Watch::new(
+            forked.pid,
+            forked.pidfd,
+            WatchLimits {
+                memory: options.max_memory,
+                threads: options.jit.max_threads(),
+                // JIT and collector threads may run beside the guest's own.
+                cpu: options.request_timeout.saturating_mul(2).saturating_add(Duration::from_secs(1)),
+            },
+        ));
+        let mut session = Session::new();
+        match first_event(&socket, &mut session, START_PATIENCE) {
+            Ok(Event::Ready(ready)) => Ok(Worker { zygote, socket, session, watch, ready }),
+            Ok(Event::Refused(report)) => Err(Error::SandboxUnavailable { report }),
+            Ok(other) => Err(Error::ProtocolViolation { what: format!("{other:?} before it was ready") }),
+            Err(StartError::Violation(what)) => Err(Error::ProtocolViolation { what }),
+            Err(StartError::Io(error)) => {
+                watch.put_to_rest();
+                let status = zygote.collect(watch.pid());
+                Err(match status {
+                    ExitStatus::Signal(signal) if signal == libc::SIGSYS => Error::SandboxViolation,
+                    _ if error.kind() == io::ErrorKind::UnexpectedEof => Error::WorkerCrashed { status },
+                    _ => Error::WorkerUnavailable { reason: format!("a worker did not start: {error}") },
+                })
+            }
+        }
+    }
+}
