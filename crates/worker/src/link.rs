@@ -1,0 +1,111 @@
+//! The worker's end of its socket.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use pydeno_wire::frame::{FrameReader, encode_frame};
+use pydeno_wire::message::{HostMessage, WorkerMessage};
+use pydeno_wire::{Budget, EncodeError, Message};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use crate::process;
+
+/// Messages to and from the host. When the host hangs up the process ends at once: there is nobody left to work for.
+pub(crate) struct Link {
+    socket: OwnedFd,
+    reader: FrameReader,
+    output: Vec<u8>,
+    budget: Budget,
+    /// Messages that were read while looking for another one.
+    early: VecDeque<HostMessage>,
+}
+
+impl Link {
+    pub(crate) fn new(socket: OwnedFd) -> Self {
+        let budget = Budget::default();
+        Self {
+            socket,
+            reader: FrameReader::new(HostMessage::max_encoded_bytes(&budget)),
+            output: Vec::new(),
+            budget,
+            early: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn set_budget(&mut self, budget: Budget) {
+        self.budget = budget;
+        self.reader.set_limit(HostMessage::max_encoded_bytes(&budget));
+    }
+
+    /// Sends one message.
+    ///
+    /// # Errors
+    ///
+    /// A value in it is over the budget; nothing was sent.
+    pub(crate) fn send(&mut self, message: &WorkerMessage) -> Result<(), EncodeError> {
+        self.output.clear();
+        encode_frame(&mut self.output, message, &self.budget)?;
+        let mut rest = &self.output[..];
+        while !rest.is_empty() {
+            match send(&self.socket, rest, SendFlags::NOSIGNAL) {
+                Ok(count) => rest = &rest[count..],
+                Err(Errno::INTR) => {}
+                Err(_) => hung_up(),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next message, waiting for it.
+    pub(crate) fn receive(&mut self) -> io::Result<HostMessage> {
+        loop {
+            if let Some(message) = self.early.pop_front() {
+                return Ok(message);
+            }
+            if let Some(message) = self.decode()? {
+                return Ok(message);
+            }
+            self.fill(RecvFlags::empty())?;
+        }
+    }
+
+    /// Looks, without waiting, whether the host wants the evaluation `id` stopped.
+    pub(crate) fn is_cancelled(&mut self, id: u64) -> io::Result<bool> {
+        self.fill(RecvFlags::DONTWAIT)?;
+        while let Some(message) = self.decode()? {
+            self.early.push_back(message);
+        }
+        Ok(self
+            .early
+            .iter()
+            .any(|message| matches!(message, HostMessage::Cancel { id: wanted } if *wanted == id)))
+    }
+
+    fn decode(&mut self) -> io::Result<Option<HostMessage>> {
+        match self.reader.next_frame().map_err(io::Error::other)? {
+            Some(payload) => HostMessage::decode(payload, &self.budget).map(Some).map_err(io::Error::other),
+            None => Ok(None),
+        }
+    }
+
+    fn fill(&mut self, flags: RecvFlags) -> io::Result<()> {
+        loop {
+            match recv(&self.socket, self.reader.spare(1), flags) {
+                Ok((0, _)) => hung_up(),
+                Ok((received, _)) => {
+                    self.reader.filled(received);
+                    return Ok(());
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+fn hung_up() -> ! {
+    process::exit(0)
+}

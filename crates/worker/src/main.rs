@@ -1,0 +1,43 @@
+//! `pydeno-worker`: the processes that have to do with guest code, and none of the host's.
+//!
+//! - `pydeno-worker zygote TIER` loads the engine, runs no guest code and forks workers for the host at the other end
+//!   of its standard input. A fork of it is a *worker*: it confines itself, proves it, and then evaluates what the host
+//!   sends.
+//! - `pydeno-worker probe` confines itself as a worker would, without an engine, reports what it found on its
+//!   standard input's socket, and stays until the other end hangs up.
+//!
+//! It is started by pydeno and is of no use on its own.
+
+mod engine_descriptors;
+mod link;
+mod probe;
+mod process;
+mod sandbox_report;
+mod worker;
+mod zygote;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments[..] {
+        ["zygote", tier] => process::close_inherited().and_then(|()| zygote::run(tier)),
+        ["probe"] => process::close_inherited().and_then(|()| probe::run()),
+        ["--version"] => {
+            println!("pydeno-worker {}", pydeno_wire::message::BUILD);
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("pydeno-worker is started by pydeno; see `pydeno --help`");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("pydeno-worker: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
