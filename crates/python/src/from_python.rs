@@ -1,0 +1,202 @@
+//! Python objects as values.
+
+use pydeno_wire::{BigInt, Budget, MAX_SAFE_INTEGER, Path, Segment, Text, Value};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyMemoryView, PySet, PyString,
+    PyTuple,
+};
+
+use crate::errors;
+use crate::to_python::epoch;
+use crate::undefined::UndefinedType;
+
+/// The value of a Python object.
+///
+/// # Errors
+///
+/// `ConversionError`, with the path to what cannot cross and what to do instead.
+pub(crate) fn from_python(object: &Bound<'_, PyAny>, budget: &Budget) -> PyResult<Value> {
+    let mut conversion = FromPython {
+        path: Path::root(),
+        around: Vec::new(),
+        depth: budget.effective_depth(),
+        nodes: budget.nodes,
+    };
+    conversion.convert(object)
+}
+
+struct FromPython<'py> {
+    path: Path,
+    /// The containers around the current object, to see one that contains itself.
+    around: Vec<Bound<'py, PyAny>>,
+    depth: u32,
+    nodes: usize,
+}
+
+impl<'py> FromPython<'py> {
+    /// Recursion is bounded by `depth`.
+    fn convert(&mut self, object: &Bound<'py, PyAny>) -> PyResult<Value> {
+        if self.nodes == 0 {
+            return Err(self.refuse(object, "the value has more parts than `max_serialization_bytes` allows"));
+        }
+        self.nodes -= 1;
+        if let Ok(text) = object.cast::<PyString>() {
+            return Ok(Value::String(text_from_python(text)?));
+        }
+        if object.is_none() {
+            return Ok(Value::Null);
+        }
+        if let Ok(value) = object.cast::<PyBool>() {
+            return Ok(Value::Bool(value.is_true()));
+        }
+        if let Ok(value) = object.cast::<PyInt>() {
+            return integer(value);
+        }
+        if let Ok(value) = object.cast::<PyFloat>() {
+            return Ok(Value::Number(value.value()));
+        }
+        if let Ok(dict) = object.cast::<PyDict>() {
+            return self.within(object, |this| this.object(dict));
+        }
+        if let Ok(list) = object.cast::<PyList>() {
+            return self.within(object, |this| this.items(list.iter()).map(Value::Array));
+        }
+        if let Ok(tuple) = object.cast::<PyTuple>() {
+            return self.within(object, |this| this.items(tuple.iter()).map(Value::Array));
+        }
+        if object.is_instance_of::<UndefinedType>() {
+            return Ok(Value::Undefined);
+        }
+        if let Ok(bytes) = object.cast::<PyBytes>() {
+            return Ok(Value::Bytes(bytes.as_bytes().to_vec()));
+        }
+        self.convert_rarer(object)
+    }
+
+    fn convert_rarer(&mut self, object: &Bound<'py, PyAny>) -> PyResult<Value> {
+        if let Ok(bytes) = object.cast::<PyByteArray>() {
+            return Ok(Value::Bytes(bytes.to_vec()));
+        }
+        if object.is_instance_of::<PyMemoryView>() {
+            // In order and without strides, as Python would write them out.
+            let bytes = object.call_method0(intern!(object.py(), "tobytes"))?;
+            return Ok(Value::Bytes(bytes.cast::<PyBytes>()?.as_bytes().to_vec()));
+        }
+        if let Ok(set) = object.cast::<PySet>() {
+            return self.within(object, |this| this.items(set.iter()).map(Value::Set));
+        }
+        if let Ok(set) = object.cast::<PyFrozenSet>() {
+            return self.within(object, |this| this.items(set.iter()).map(Value::Set));
+        }
+        if object.is_instance(datetime_class(object.py())?)? {
+            return self.date(object);
+        }
+        // NumPy's integers, and whatever else says that it is exactly one.
+        if let Ok(index) = object.call_method0(intern!(object.py(), "__index__")) {
+            return integer(index.cast::<PyInt>()?);
+        }
+        let hint = "pass None, bool, int, float, str, bytes, an aware datetime, list, tuple, dict, set or \
+                    pydeno.undefined, or convert it first";
+        Err(self.refuse(object, hint))
+    }
+
+    fn refuse(&self, object: &Bound<'py, PyAny>, hint: &str) -> PyErr {
+        let class = object.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
+        errors::conversion(object.py(), &self.path, &format!("it is a Python {class}; {hint}"))
+    }
+
+    fn within<T>(
+        &mut self,
+        container: &Bound<'py, PyAny>,
+        convert: impl FnOnce(&mut Self) -> PyResult<T>,
+    ) -> PyResult<T> {
+        if self.around.iter().any(|outer| outer.is(container)) {
+            return Err(self.refuse(container, "it contains itself; pass data without cycles"));
+        }
+        if self.around.len() >= self.depth as usize {
+            return Err(self.refuse(container, "it is nested deeper than `max_serialization_depth` allows"));
+        }
+        self.around.push(container.clone());
+        let converted = convert(self)?;
+        self.around.pop();
+        Ok(converted)
+    }
+
+    fn items(&mut self, items: impl Iterator<Item = Bound<'py, PyAny>>) -> PyResult<Vec<Value>> {
+        let mut values = Vec::with_capacity(items.size_hint().0.min(self.nodes));
+        for (index, item) in items.enumerate() {
+            self.path.push(Segment::Index(index));
+            values.push(self.convert(&item)?);
+            self.path.pop();
+        }
+        Ok(values)
+    }
+
+    fn object(&mut self, dict: &Bound<'py, PyDict>) -> PyResult<Value> {
+        let mut entries = Vec::with_capacity(dict.len().min(self.nodes));
+        for (key, item) in dict {
+            let Ok(key) = key.cast::<PyString>() else {
+                return Err(self.refuse(&key, "keys must be str; convert them first"));
+            };
+            let key = text_from_python(key)?;
+            self.path.push(Segment::Key(key.clone()));
+            let item = self.convert(&item)?;
+            self.path.pop();
+            entries.push((key, item));
+        }
+        Ok(Value::Object(entries))
+    }
+
+    /// Whole milliseconds since the epoch; what is finer is cut off towards the past, as JavaScript has nothing finer.
+    fn date(&self, object: &Bound<'py, PyAny>) -> PyResult<Value> {
+        static EPOCH: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static MILLISECOND: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = object.py();
+        if object.call_method0(intern!(py, "utcoffset"))?.is_none() {
+            return Err(
+                self.refuse(object, "it has no time zone; give it one: value.replace(tzinfo=timezone.utc)")
+            );
+        }
+        let epoch = EPOCH.get_or_try_init(py, || epoch(py).map(Bound::unbind))?.bind(py);
+        let millisecond = MILLISECOND.get_or_try_init(py, || {
+            let timedelta = py.import(intern!(py, "datetime"))?.getattr(intern!(py, "timedelta"))?;
+            timedelta.call1((0, 0, 1000)).map(Bound::unbind)
+        })?;
+        Ok(Value::Date(object.sub(epoch)?.floor_div(millisecond)?.extract()?))
+    }
+}
+
+fn datetime_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static DATETIME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    DATETIME.import(py, "datetime", "datetime")
+}
+
+/// A number where JavaScript's are exact, else a `BigInt`.
+fn integer(value: &Bound<'_, PyInt>) -> PyResult<Value> {
+    if let Ok(small) = value.extract::<i64>()
+        && small.unsigned_abs() <= MAX_SAFE_INTEGER as u64
+    {
+        return Ok(Value::Number(small as f64));
+    }
+    let py = value.py();
+    let magnitude = value.abs()?;
+    let bits: usize = magnitude.call_method0(intern!(py, "bit_length"))?.extract()?;
+    let bytes = magnitude.call_method1(intern!(py, "to_bytes"), (bits.div_ceil(8), intern!(py, "big")))?;
+    let bytes = bytes.cast::<PyBytes>()?.as_bytes().to_vec();
+    Ok(Value::BigInt(BigInt::new(value.lt(0)?, bytes)))
+}
+
+/// A JavaScript string; lone surrogates are kept.
+pub(crate) fn text_from_python(text: &Bound<'_, PyString>) -> PyResult<Text> {
+    if let Ok(text) = text.to_str() {
+        return Ok(Text::from(text));
+    }
+    let py = text.py();
+    let bytes =
+        text.call_method1(intern!(py, "encode"), (intern!(py, "utf-8"), intern!(py, "surrogatepass")))?;
+    let bytes = bytes.cast::<PyBytes>()?.as_bytes().to_vec();
+    Text::from_wtf8(bytes).map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
+}

@@ -1,0 +1,68 @@
+"""Run JavaScript nobody has vetted, from Python, and get the result back.
+
+`IsolatedRuntime` runs it in a worker process that has confined itself and proved it; the functions that you bind
+are the script's only way out. `Runtime` runs code that you trust in this process.
+
+>>> from pydeno import IsolatedRuntime
+>>> with IsolatedRuntime() as rt:
+...     rt.bind_function("price", lambda item: {"tea": 3, "cake": 5}[item])
+...     rt.eval("['tea', 'cake'].map(item => price(item)).reduce((a, b) => a + b)")
+8
+"""
+
+from ._config import RuntimeConfig
+from ._errors import (
+    ConversionError,
+    CpuLimitExceeded,
+    EngineUnavailable,
+    EvaluationCancelled,
+    Frame,
+    HostCallBudgetExceeded,
+    InvalidInput,
+    JavaScriptError,
+    LimitsUnmeasurable,
+    MemoryLimitExceeded,
+    ProtocolViolation,
+    PydenoError,
+    RuntimeClosed,
+    RuntimeTerminated,
+    RuntimeTimeout,
+    SandboxUnavailable,
+    SandboxViolation,
+    ThreadLimitExceeded,
+    WorkerCrashed,
+)
+from ._isolated import IsolatedRuntime, SandboxDegradedWarning, SandboxLayer, set_zygote_rotation
+from ._pydeno import UndefinedType, __version__, undefined
+from ._runtime import Runtime
+
+__all__ = [
+    "ConversionError",
+    "CpuLimitExceeded",
+    "EngineUnavailable",
+    "EvaluationCancelled",
+    "Frame",
+    "HostCallBudgetExceeded",
+    "InvalidInput",
+    "IsolatedRuntime",
+    "JavaScriptError",
+    "LimitsUnmeasurable",
+    "MemoryLimitExceeded",
+    "ProtocolViolation",
+    "PydenoError",
+    "Runtime",
+    "RuntimeClosed",
+    "RuntimeConfig",
+    "RuntimeTerminated",
+    "RuntimeTimeout",
+    "SandboxDegradedWarning",
+    "SandboxLayer",
+    "SandboxUnavailable",
+    "SandboxViolation",
+    "ThreadLimitExceeded",
+    "UndefinedType",
+    "WorkerCrashed",
+    "__version__",
+    "set_zygote_rotation",
+    "undefined",
+]

@@ -1,0 +1,231 @@
+"""The exceptions of pydeno, and their choice by kind.
+
+Every one has `kind`, a stable name for programs to branch on, and `runtime_survives`, which says whether the runtime
+that raised it takes further evaluations.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class PydenoError(Exception):
+    """The base of pydeno's own exceptions.
+
+    Attributes:
+        kind: The stable name of what went wrong, such as `"timeout"`.
+        runtime_survives: Whether the runtime that raised it takes further evaluations.
+    """
+
+    kind: str = "unknown"
+    runtime_survives: bool = False
+
+
+class Frame:
+    """One frame of a script's stack.
+
+    Attributes:
+        function: The function's name, or `""` for the script itself.
+        file: The script's name, or `""` for native code.
+        line: 1-based, in the script's own text; 0 when unknown.
+        column: 1-based; 0 when unknown.
+    """
+
+    __slots__ = ("column", "file", "function", "line")
+
+    def __init__(self, function: str, file: str, line: int, column: int) -> None:
+        """Make a frame; pydeno does."""
+        self.function = function
+        self.file = file
+        self.line = line
+        self.column = column
+
+    def __repr__(self) -> str:
+        """Show every field."""
+        return f"Frame({self.function!r}, {self.file!r}, line={self.line}, column={self.column})"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare all fields."""
+        return isinstance(other, Frame) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        """Agree with `==`."""
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, str, int, int]:
+        return (self.function, self.file, self.line, self.column)
+
+
+class JavaScriptError(PydenoError):
+    """The script threw, did not parse, or its promise was rejected or can never settle. The runtime survives.
+
+    `str()` of it is safe to print: control, bidi and invisible characters of the script are removed. `message`,
+    `name` and `stack` are exact.
+
+    Attributes:
+        name: The error's `name`, such as `"TypeError"`; `""` when something else than an `Error` was thrown.
+        message: The error's `message`, or the text of what was thrown.
+        stack: The engine's stack text.
+        frames: The stack, innermost first.
+    """
+
+    kind = "js_error"
+    name: str = ""
+    message: str = ""
+    stack: str = ""
+    frames: list[Frame]
+
+
+class ConversionError(PydenoError, TypeError):
+    """A value cannot cross between JavaScript and Python. The runtime survives.
+
+    Attributes:
+        path: Where it stands, from the value's root: `$.items[3].x`.
+    """
+
+    kind = "invalid_input"
+    path: str = "$"
+
+
+class InvalidInput(PydenoError, ValueError):
+    """An argument is outside what can be asked for, or the call is not possible here. The runtime survives."""
+
+    kind = "invalid_input"
+
+
+class RuntimeTimeout(PydenoError, TimeoutError):
+    """The script did not end within `timeout`, or the evaluation within `request_timeout`.
+
+    A script that the engine could stop leaves the runtime usable (`runtime_survives` is true); one that had to be
+    killed with its worker does not.
+    """
+
+    kind = "timeout"
+
+
+class HostCallBudgetExceeded(PydenoError):
+    """The script called more host functions in one evaluation than `max_host_calls`. The runtime survives."""
+
+    kind = "host_call_budget"
+
+
+class EvaluationCancelled(PydenoError):
+    """The evaluation was stopped because its caller asked for it. The runtime survives."""
+
+    kind = "cancelled"
+
+
+class RuntimeTerminated(PydenoError):
+    """The runtime was terminated, by another thread or before the call. It is closed."""
+
+    kind = "terminated"
+
+
+class RuntimeClosed(RuntimeTerminated):
+    """The runtime is closed."""
+
+    kind = "closed"
+
+
+class EngineUnavailable(PydenoError):
+    """JavaScriptCore cannot be loaded; the message names the package to install. No script has run."""
+
+    kind = "engine_unavailable"
+
+
+class WorkerCrashed(PydenoError):
+    """The worker died, was killed or could not be started. The runtime, if there was one, is closed."""
+
+    kind = "worker_crashed"
+
+
+class MemoryLimitExceeded(WorkerCrashed):
+    """The worker's memory passed `max_memory` and it was killed, or the script's heap passed `max_heap_size`.
+
+    In the second case the script was only stopped and the runtime survives (`runtime_survives` is true).
+    """
+
+    kind = "memory_limit"
+
+
+class CpuLimitExceeded(WorkerCrashed):
+    """The worker used more CPU time than its request may. The runtime is closed."""
+
+    kind = "cpu_limit"
+
+
+class ThreadLimitExceeded(WorkerCrashed):
+    """The worker ran more threads than its JIT tier has any use for. The runtime is closed."""
+
+    kind = "thread_limit"
+
+
+class LimitsUnmeasurable(WorkerCrashed):
+    """The worker's use of memory and time cannot be read, so it was killed. The runtime is closed."""
+
+    kind = "limits_unmeasurable"
+
+
+class SandboxViolation(WorkerCrashed):
+    """The kernel killed the worker for a system call it never has a reason to make. The runtime is closed."""
+
+    kind = "sandbox_violation"
+
+
+class ProtocolViolation(WorkerCrashed):
+    """The worker did not follow the protocol and was killed. The runtime is closed."""
+
+    kind = "protocol_violation"
+
+
+class SandboxUnavailable(WorkerCrashed):
+    """A layer of the sandbox that was asked for is not in force on this machine. No script has run.
+
+    Attributes:
+        layers: `(name, applied, detail, fix)` for each layer, as the worker found it.
+    """
+
+    kind = "sandbox_unavailable"
+    layers: list[tuple[str, bool, str, str]]
+
+
+_CLASSES: dict[str, type[PydenoError]] = {
+    # A conversion's kind is `invalid_input`, like that of other arguments that cannot be taken.
+    "conversion": ConversionError,
+    **{
+        cls.kind: cls
+        for cls in (
+            JavaScriptError,
+            InvalidInput,
+            RuntimeTimeout,
+            HostCallBudgetExceeded,
+            EvaluationCancelled,
+            RuntimeTerminated,
+            RuntimeClosed,
+            EngineUnavailable,
+            WorkerCrashed,
+            MemoryLimitExceeded,
+            CpuLimitExceeded,
+            ThreadLimitExceeded,
+            LimitsUnmeasurable,
+            SandboxViolation,
+            ProtocolViolation,
+            SandboxUnavailable,
+        )
+    },
+}
+
+
+def from_core(kind: str, message: str, runtime_survives: bool, data: dict[str, Any]) -> PydenoError:  # noqa: FBT001
+    """Make the exception for an error of the core; the extension module calls it."""
+    error = _CLASSES.get(kind, PydenoError)(message)
+    error.runtime_survives = runtime_survives
+    frames = data.pop("frames", None)
+    if isinstance(error, JavaScriptError):
+        error.frames = [Frame(*frame) for frame in frames or ()]
+        error.message = message
+    for name, value in data.items():
+        setattr(error, name, value)
+    return error

@@ -1,0 +1,183 @@
+"""`IsolatedRuntime`: JavaScript that nobody has vetted, in a confined worker process."""
+
+from __future__ import annotations
+
+import atexit
+
+from ._config import RuntimeConfig, choice, core_options, count, flag, seconds
+from ._pydeno import IsolatedRuntime as IsolatedCore
+from ._pydeno import set_zygote_rotation as _set_zygote_rotation
+from ._pydeno import shut_down
+from ._runtime import RuntimeBase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+_GIB = 1 << 30
+#: The worker lies beside this file; it is never looked up in PATH.
+_WORKER = __file__.rpartition("/")[0] + "/pydeno-worker"
+#: The layers whose names make up `IsolatedRuntime.sandbox`; the others are told in `sandbox_extras`.
+_ENFORCING = ("landlock", "seccomp")
+
+
+class SandboxDegradedWarning(RuntimeWarning):
+    """A runtime with `sandbox="auto"` or `"off"` has started without a layer of the sandbox."""
+
+
+class SandboxLayer:
+    """One layer of a worker's sandbox, as it was checked after it was applied.
+
+    Attributes:
+        name: `"landlock"`, `"seccomp"`, `"empty_root"`, ...
+        applied: Whether it is in force.
+        detail: What was checked, or why it is not in force.
+        fix: What would put it in force; `""` when it is.
+    """
+
+    __slots__ = ("applied", "detail", "fix", "name")
+
+    def __init__(self, name: str, applied: bool, detail: str, fix: str) -> None:  # noqa: FBT001
+        """Make a layer; pydeno does."""
+        self.name = name
+        self.applied = applied
+        self.detail = detail
+        self.fix = fix
+
+    def __repr__(self) -> str:
+        """Show what matters."""
+        return f"SandboxLayer({self.name!r}, applied={self.applied}, detail={self.detail!r})"
+
+
+class IsolatedRuntime(RuntimeBase):
+    """JavaScript that you do not trust, in a disposable worker process behind a complete OS sandbox.
+
+    The worker has confined itself and proved it before any script runs. Functions that you bind are the script's
+    only way out. Several threads may use one runtime; their evaluations run one after the other.
+
+    Args:
+        config: Options that `Runtime` has, too; `RuntimeConfig()` when `None`. `timeout` can also be given directly.
+        timeout: As in `RuntimeConfig`, and wins over it.
+        sandbox: `"require"` starts only if every required layer is in force; `"auto"` applies what it can, warns with
+            `SandboxDegradedWarning` and sets `sandbox_degraded`; `"off"` is for debugging.
+        empty_root: Whether the worker also enters an empty root in namespaces of its own, where the host allows it.
+        jit: `"off"` maps no executable memory; `"baseline"` and `"full"` are faster on long computations.
+        max_memory: The worker's private memory in bytes, measured from outside. Past it the worker is killed.
+        request_timeout: How long one evaluation may take in all, host functions included, in seconds. Past it the
+            worker is killed.
+        max_host_calls: How many host functions one evaluation may call.
+        redact_host_errors: Whether the script is kept from seeing the type and text of Python exceptions.
+        worker_start: `"fork"` forks the worker from this process's zygote, in milliseconds; `"exec"` gives it an
+            address space that it shares with no other worker, in tens of milliseconds.
+
+    Attributes:
+        sandbox: The enforcing layers in force, such as `"landlock+seccomp"`.
+        sandbox_extras: The other layers in force, such as `["empty_root", ...]`.
+        sandbox_degraded: Whether a required layer is missing.
+        sandbox_layers: Every layer with what was checked.
+        worker_pid: The worker's process id.
+
+    Raises:
+        SandboxUnavailable: A required layer is not in force; the message names it and what would fix it.
+        EngineUnavailable: JavaScriptCore is not installed; the message says what to install.
+        WorkerCrashed: The worker could not be started.
+        InvalidInput: An option is out of range.
+
+    >>> with IsolatedRuntime(timeout=1) as rt:
+    ...     rt.eval("({answer: 6 * 7})")
+    {'answer': 42}
+    """
+
+    __slots__ = ("config", "sandbox", "sandbox_degraded", "sandbox_extras", "sandbox_layers")
+
+    _core: IsolatedCore
+
+    def __init__(
+        self,
+        config: RuntimeConfig | None = None,
+        *,
+        timeout: float | None = None,
+        sandbox: Literal["require", "auto", "off"] = "require",
+        empty_root: bool = True,
+        jit: Literal["off", "baseline", "full"] = "off",
+        max_memory: int = _GIB,
+        request_timeout: float = 60.0,
+        max_host_calls: int = 100_000,
+        redact_host_errors: bool = True,
+        worker_start: Literal["fork", "exec"] = "fork",
+    ) -> None:
+        """Start a worker and wait until it has proved its sandbox."""
+        self.config = config if config is not None else RuntimeConfig()
+        options: dict[str, Any] = core_options(self.config, count(max_memory, "max_memory"))
+        if timeout is not None:
+            options["timeout"] = seconds(timeout, "timeout")
+        options["sandbox"] = choice(sandbox, "sandbox", ("require", "auto", "off"))
+        options["empty_root"] = flag(empty_root, "empty_root")
+        options["jit"] = choice(jit, "jit", ("off", "baseline", "full"))
+        options["max_memory"] = max_memory
+        options["request_timeout"] = seconds(request_timeout, "request_timeout")
+        options["max_host_calls"] = count(max_host_calls, "max_host_calls")
+        options["redact_host_errors"] = flag(redact_host_errors, "redact_host_errors")
+        options["worker_start"] = choice(worker_start, "worker_start", ("fork", "exec"))
+        self._core = IsolatedCore(_WORKER, options)
+        _shut_down_at_exit()
+        self.sandbox_layers = [SandboxLayer(*layer) for layer in self._core.layers()]
+        applied = [layer.name for layer in self.sandbox_layers if layer.applied]
+        self.sandbox = "+".join(name for name in applied if name in _ENFORCING) or "none"
+        self.sandbox_extras = [name for name in applied if name not in _ENFORCING]
+        missing = [layer for layer in self.sandbox_layers if not layer.applied and layer.name != "empty_root"]
+        self.sandbox_degraded = bool(missing)
+        if missing:
+            import warnings
+
+            reasons = "; ".join(f"{layer.name}: {layer.detail}" for layer in missing)
+            warnings.warn(f"the sandbox is not complete: {reasons}", SandboxDegradedWarning, stacklevel=2)
+        if self.config.bootstrap is not None:
+            self._core.eval(self.config.bootstrap, "bootstrap.js")
+
+    @property
+    def worker_pid(self) -> int:
+        """The worker's process id."""
+        return self._core.worker_pid
+
+    @property
+    def engine(self) -> str:
+        """The engine's library, as the worker found it."""
+        return self._core.engine
+
+    def terminate(self) -> None:
+        """Kill the worker at once, from any thread. An evaluation that runs raises `RuntimeTerminated`."""
+        self._core.terminate()
+
+    def __repr__(self) -> str:
+        """Say what it is and how it is confined."""
+        state = " closed" if self.is_closed() else ""
+        return f"<pydeno.IsolatedRuntime sandbox={self.sandbox!r} worker_pid={self.worker_pid}{state}>"
+
+
+def _shut_down_at_exit() -> None:
+    """Once in a process: end the workers and wait for them while somebody can."""
+    global _registered  # noqa: PLW0603
+    if not _registered:
+        _registered = True
+        atexit.register(shut_down, _WORKER)
+
+
+_registered = False
+
+
+def set_zygote_rotation(*, max_workers: int = 1000, max_age: float = 3600.0) -> None:
+    """Set when the process that workers are forked from is replaced.
+
+    Workers of one zygote share its address-space layout, so neither is without end.
+
+    Args:
+        max_workers: After this many workers.
+        max_age: After this many seconds.
+
+    Raises:
+        InvalidInput: A number is out of range.
+    """
+    _set_zygote_rotation(
+        _WORKER, count(max_workers, "max_workers", most=(1 << 32) - 1), seconds(max_age, "max_age")
+    )

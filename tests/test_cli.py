@@ -1,0 +1,148 @@
+"""The `pydeno` command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "pydeno"
+
+
+def pydeno(
+    *arguments: str, stdin: str | bytes = "", env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    data = stdin.encode() if isinstance(stdin, str) else stdin
+    done = subprocess.run(
+        [COMMAND, *arguments],
+        input=data,
+        capture_output=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, **(env or {})},
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.mark.parametrize(
+    ("code", "out"),
+    [
+        ("1 + 1", "2\n"),
+        ("[1, 'a', null, {b: true}]", '[1, "a", null, {"b": true}]\n'),
+        ("'text'", '"text"\n'),
+        ("new Date(0)", '"1970-01-01T00:00:00.000Z"\n'),
+        ("Promise.resolve([1])", "[1]\n"),
+    ],
+)
+def test_the_value_is_printed_as_json(code: str, out: str) -> None:
+    done = pydeno(code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, out, "")
+    assert json.loads(done.stdout) is not None
+
+
+def test_the_script_comes_from_an_argument_a_file_or_standard_input(tmp_path: Path) -> None:
+    script = tmp_path / "script.js"
+    script.write_text("6 * 7", encoding="utf-8")
+    for arguments, stdin in (
+        (["6 * 7"], ""),
+        (["-c", "6 * 7"], ""),
+        (["-f", str(script)], ""),
+        (["-"], "6 * 7"),
+    ):
+        assert pydeno(*arguments, stdin=stdin).stdout == "42\n"
+
+
+def test_a_javascript_error_is_code_1_with_its_place(tmp_path: Path) -> None:
+    script = tmp_path / "report.js"
+    script.write_text("function f() {\n  null.x\n}\nf()", encoding="utf-8")
+    done = pydeno("-f", str(script))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "TypeError" in done.stderr
+    assert "report.js:2:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ([], 2),
+        (["1", "2"], 2),
+        (["--nope", "1"], 2),
+        (["--timeout", "-1", "1"], 2),
+        (["-f", "/no/such/file.js"], 2),
+        (["--timeout", "0.2", "for (;;);"], 3),
+        (["undefined"], 6),
+        (["({a: NaN})"], 6),
+        (["1n"], 6),
+        (["--max-output", "10", "'x'.repeat(100)"], 5),
+        (["--max-memory", "64M", "new Uint8Array(2 ** 28).fill(1)"], 5),
+    ],
+)
+def test_each_way_to_fail_has_its_code_and_says_why(arguments: list[str], code: int) -> None:
+    done = pydeno(*arguments)
+    assert done.returncode == code
+    assert done.stdout == ""
+    assert done.stderr.startswith("pydeno: ")
+
+
+def test_input_is_bounded_and_must_be_text() -> None:
+    assert pydeno("-", stdin=b"'\xff'").returncode == 2
+    too_long = pydeno("-", stdin=b" " * ((16 << 20) + 1))
+    assert too_long.returncode == 2
+    assert "16777216" in too_long.stderr
+
+
+def test_json_output_holds_the_value_or_the_error() -> None:
+    assert json.loads(pydeno("--json", "[1]").stdout) == {"ok": True, "value": [1]}
+    done = pydeno("--json", "throw new RangeError('no')")
+    assert done.returncode == 1
+    error = json.loads(done.stdout)["error"]
+    assert error == {"kind": "js_error", "message": "RangeError: no"}
+
+
+def test_raw_output_is_the_string_itself() -> None:
+    assert pydeno("--raw", "'a\\nb'").stdout == "a\nb"
+
+
+def test_guest_text_cannot_talk_to_the_terminal() -> None:
+    assert pydeno("'\\u001b[31m\\u202e'").stdout == '"\\u001b[31m\\u202e"\n'
+    assert "\x1b" not in pydeno("throw new Error('\\u001b[31m')").stderr
+
+
+def test_no_engine_is_code_4_and_names_what_to_do() -> None:
+    done = pydeno("1", env={"PYDENO_JSC": "/no/such/library.so"})
+    assert done.returncode == 4
+    assert "/no/such/library.so" in done.stderr
+
+
+def test_doctor_tells_the_layers_and_the_engine() -> None:
+    done = pydeno("doctor")
+    assert done.returncode == 0, done.stdout
+    for layer in ("engine", "landlock", "seccomp", "no_new_privs", "privileges", "self_test"):
+        assert f"\n{layer} " in f"\n{done.stdout}"
+    report = json.loads(pydeno("doctor", "--json").stdout)
+    assert report["complete"] is True
+    assert {layer["name"] for layer in report["layers"] if layer["applied"]} >= {"landlock", "seccomp"}
+
+
+def test_doctor_without_an_engine_is_code_4() -> None:
+    done = pydeno("doctor", env={"PYDENO_JSC": "/no/such/library.so"})
+    assert done.returncode == 4
+    assert "NO" in done.stdout
+
+
+def test_help_and_version_are_printed() -> None:
+    assert pydeno("--help").stdout.startswith("pydeno: ")
+    assert pydeno("--version").stdout.startswith("pydeno ")
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pydeno", "1 + 1"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "2\n")
