@@ -1,0 +1,78 @@
+# `make help` lists the targets. Each is idempotent and quick when nothing changed.
+#
+#   PYTHON=python3.12 make test       another interpreter (after `make clean`)
+#   CARGO_TARGET_DIR=... make test    a build cache outside the checkout
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# What the wheel is made of. Stamps in .venv record what has been done for which version of these.
+SOURCES := pyproject.toml setup.py Cargo.toml Cargo.lock README.md LICENSE \
+  $(shell find crates python -type f -not -path '*/__pycache__/*' -not -path '*.egg-info/*' \
+            -not -name '*.so' -not -name pydeno-worker -not -path '*/tests/*' -not -path '*/benches/*')
+
+.PHONY: help
+help: ## this list
+	@echo "pydeno: the targets of this Makefile"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(VENV)/.installed $(VENV)/.demo-tools ## install what is missing, then run the main example on real data
+	@$(BIN)/python examples/data_report.py --out out
+
+.PHONY: test
+test: $(VENV)/.installed $(VENV)/.dev-tools ## install what is missing, then run every check and every test
+	@scripts/check all
+
+.PHONY: lint
+lint: $(VENV)/.installed $(VENV)/.dev-tools ## formatting, clippy, ruff and mypy
+	@scripts/check lint
+
+.PHONY: install
+install: $(VENV)/.installed ## pydeno, built with the release profile, in .venv
+
+.PHONY: wheel
+wheel: $(VENV)/.demo-tools ## the wheel, in dist/
+	@rm -rf build
+	$(BIN)/pip wheel -v --no-deps --no-build-isolation --config-settings=--global-option=--quiet -w dist .
+
+.PHONY: bench
+bench: $(VENV)/.installed $(VENV)/.dev-tools ## the measurements; they fail on nothing
+	@$(BIN)/python benches/figures.py
+	cargo bench --locked -p pydeno-engine --bench engine
+
+.PHONY: clean
+clean: ## remove what the other targets made, except cargo's own build cache
+	rm -rf $(VENV) build dist out python/*.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -f python/pydeno/*.so python/pydeno/pydeno-worker
+	find . -name __pycache__ -not -path './target/*' -prune -exec rm -rf {} +
+
+# The machine's packages are looked at whenever the environment is made anew or a step below it has changed.
+$(VENV)/.created: scripts/prepare
+	@PYTHON=$(PYTHON) scripts/prepare
+	@test -x $(BIN)/python || { echo "==> making $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@touch $@
+
+$(VENV)/.demo-tools: requirements-demo.txt requirements-dev.txt $(VENV)/.created
+	@echo "==> installing the build tools and the example's data"
+	@$(BIN)/pip install --quiet -r requirements-demo.txt
+	@touch $@
+
+$(VENV)/.dev-tools: requirements-dev.txt $(VENV)/.created
+	@echo "==> installing the tools of the checks"
+	@$(BIN)/pip install --quiet -r requirements-dev.txt
+	@touch $@
+
+# `build` is setuptools' staging folder: a module deleted since the last build would still be in it.
+$(VENV)/.installed: $(SOURCES) $(VENV)/.demo-tools
+	@echo "==> building and installing pydeno (a few minutes the first time)"
+	@rm -rf build
+	@$(BIN)/pip install -v --force-reinstall --no-deps --no-build-isolation --config-settings=--global-option=--quiet .
+	@touch $@

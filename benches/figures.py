@@ -1,0 +1,122 @@
+"""The figures of README.md: what a runtime, an evaluation, a tool call and a value cost.
+
+    make bench                            everything
+    .venv/bin/python benches/figures.py   this file alone
+
+Prints the median and the 95th percentile of many rounds. Nothing here fails for being slow.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydeno import IsolatedRuntime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FIRST = """
+import time
+started = time.perf_counter()
+from pydeno import IsolatedRuntime
+imported = time.perf_counter()
+with IsolatedRuntime() as runtime:
+    assert runtime.eval("1+1") == 2
+print(imported - started, time.perf_counter() - imported)
+"""
+
+
+def show(name: str, samples: list[float], per: int = 1) -> None:
+    """One line of the result."""
+    ordered = sorted(sample / per for sample in samples)
+    median, late = statistics.median(ordered), ordered[int(len(ordered) * 0.95)]
+    print(f"{name:58} {in_words(median):>10}  95 %: {in_words(late):>10}")
+
+
+def in_words(seconds: float) -> str:
+    """A duration with the unit that suits it."""
+    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} us"
+
+
+def measure(name: str, action: Callable[[], object], rounds: int, per: int = 1) -> None:
+    """Times `action`, which does its work `per` times."""
+    for _ in range(max(1, rounds // 20)):
+        action()
+    samples = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        action()
+        samples.append(time.perf_counter() - started)
+    show(name, samples, per)
+
+
+def whole_processes() -> None:
+    """What a process pays once: the import over bare Python's start, and the first runtime."""
+    started = [float(number) for _ in range(20) for number in python(FIRST).split()]
+    show("import pydeno", started[0::2])
+    show("first runtime of a process: start, eval('1+1'), close", started[1::2])
+
+
+def python(script: str) -> str:
+    """What a fresh interpreter prints."""
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+
+def start_and_close() -> None:
+    """One runtime's whole life."""
+    with IsolatedRuntime() as runtime:
+        runtime.eval("1+1")
+
+
+def private_bytes(pid: int) -> int:
+    """The memory that a process shares with no other."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Private_"))
+
+
+def idle_memory(workers: int = 20) -> None:
+    """The private memory of idle workers, each of which has evaluated something."""
+    runtimes = [IsolatedRuntime() for _ in range(workers)]
+    try:
+        for runtime in runtimes:
+            runtime.eval("1+1")
+        sizes = [private_bytes(runtime.worker_pid) for runtime in runtimes]
+        median = statistics.median(sizes) / 2**20
+        print(f"{f'private memory of an idle worker, one of {workers}':58} {median:7.2f} MiB")
+    finally:
+        for runtime in runtimes:
+            runtime.close()
+
+
+def one_runtime() -> None:
+    """What a warm runtime costs."""
+    objects = [{"id": i, "name": f"item {i}", "v": i / 7} for i in range(50_000)]
+    with IsolatedRuntime(timeout=30.0) as runtime:
+        runtime.bind_function("tool", lambda: 1)
+        runtime.bind_function("objects", lambda: objects)
+        runtime.eval("const made = objects(), bytes = new Uint8Array(1 << 20), text = 'x'.repeat(1.7e6);")
+        measure("eval('1+1')", lambda: runtime.eval("1+1"), 5000)
+        measure("eval of one tool call", lambda: runtime.eval("tool()"), 2000)
+        loop = "for (let i = 0; i < 1000; i += 1) tool();"
+        measure("each of 1,000 tool calls in one eval", lambda: runtime.eval(loop), 30, per=1000)
+        measure("50,000 objects of three fields to Python", lambda: runtime.eval("made"), 20)
+        measure("50,000 objects of three fields to JavaScript", lambda: runtime.eval("objects().length"), 20)
+        measure("1 MiB of bytes to Python", lambda: runtime.eval("bytes"), 100)
+        measure("a string of 1.7 million characters to Python", lambda: runtime.eval("text"), 100)
+
+
+def main() -> None:
+    """Everything, the quick ones last."""
+    whole_processes()
+    measure("runtime: start, eval('1+1'), close", start_and_close, 200)
+    idle_memory()
+    one_runtime()
+
+
+if __name__ == "__main__":
+    main()
