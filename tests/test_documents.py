@@ -1,0 +1,104 @@
+"""What the documents say is so: their programs run, their tables match the code, their links lead somewhere."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pydeno
+
+PROJECT = Path(__file__).parent.parent
+DOCUMENTS = sorted(PROJECT.glob("*.md"))
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+# Importing `pydeno.__main__` runs the command.
+MODULES = [
+    "pydeno",
+    *(f"pydeno.{name}" for _, name, _ in pkgutil.iter_modules(pydeno.__path__) if name != "__main__"),
+]
+
+
+def run(program: str) -> list[str]:
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return finished.stdout.splitlines()
+
+
+def test_the_readme_opens_with_a_program_and_a_hostile_one() -> None:
+    assert len(PROGRAMS) == 2
+
+
+def test_the_first_program_prints_what_its_comment_says() -> None:
+    said = re.findall(r"  # (.+)$", PROGRAMS[0], re.MULTILINE)
+    assert said
+    assert run(PROGRAMS[0]) == said
+
+
+def test_the_hostile_program_ends_each_attack_as_an_error() -> None:
+    said = re.findall(r"  # (.+)$", PROGRAMS[1], re.MULTILINE)[0].split("; ")
+    kinds = run(PROGRAMS[1])
+    assert len(kinds) == len(said) == 3
+    assert all(kind in alternatives.split(" or ") for kind, alternatives in zip(kinds, said, strict=True))
+
+
+def test_the_command_line_examples_print_what_their_comments_say(tmp_path: Path) -> None:
+    examples = re.findall(r"^    (pydeno '.+?) +# (.+)$", README, re.MULTILINE)
+    assert examples
+    for command, said in examples:
+        arguments = [str(Path(sys.executable).parent / "pydeno"), *shlex.split(command)[1:]]
+        finished = subprocess.run(arguments, capture_output=True, text=True, check=True, cwd=tmp_path)
+        assert finished.stdout.strip() == said
+
+
+def test_the_table_of_limits_has_the_defaults_of_the_code() -> None:
+    section = README.split("| option | default |")[1].split("\n\n")[0]
+    table = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", section, re.MULTILINE))
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(pydeno.IsolatedRuntime).parameters.items()
+    }
+    defaults["timeout"] = pydeno.RuntimeConfig().timeout
+    units = {" s": 1, " GiB": 1 << 30, "": 1}
+    for name, said in table.items():
+        if said.startswith("`"):
+            assert said.strip('`"') == defaults[name]
+        else:
+            number, unit = re.fullmatch(r"([\d,]+)( \w+)?", said).groups("")  # type: ignore[union-attr]
+            assert int(number.replace(",", "")) * units[unit] == defaults[name]
+    assert {"timeout", "request_timeout", "max_memory", "max_host_calls", "sandbox", "jit"} <= table.keys()
+
+
+def test_the_map_has_every_crate_and_the_arrows_between_them() -> None:
+    architecture = (PROJECT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    section = architecture.split("## The crates")[1].split("\n## ")[0]
+    said = {
+        crate: set(re.findall(r"`([a-z]+)`", arrows))
+        for crate, arrows in re.findall(r"^\| `(\w+)` \|.*\|(.*)\|$", section, re.MULTILINE)
+    }
+    found = {}
+    for manifest in (PROJECT / "crates").glob("*/Cargo.toml"):
+        dependencies = manifest.read_text(encoding="utf-8").split("\n[dependencies]\n")[-1].split("\n[")[0]
+        found[manifest.parent.name] = set(re.findall(r"^pydeno-(\w+)", dependencies, re.MULTILINE))
+    assert said == found
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_and_every_path_in_a_document_leads_somewhere(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    paths = re.findall(r"`((?:crates|tests|examples|benches|scripts|python)/[\w./]*)`", text)
+    assert [name for name in links + paths if not (PROJECT / name).exists()] == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_in_docstrings_are_true(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0
