@@ -1,6 +1,6 @@
 //! What kind of object a guest's object is, told without touching it.
 
-use crate::ffi::{Context, Kept, Kind, Local, Thrown};
+use crate::ffi::{Context, EngineString, Kept, Kind, Local, Thrown};
 
 /// The class of an object. The prelude's JavaScript knows these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,10 @@ pub(crate) enum Class {
     View = 8,
     Promise = 9,
     Error = 10,
+    /// A typed array of a kind that the engine's C interface does not know, such as `Float16Array`.
+    NewerBytes = 11,
+    /// An instance of a built-in class that is none of the above, such as `RegExp` or a generator.
+    Opaque = 12,
 }
 
 /// The bits that a class takes where several are told at once.
@@ -24,33 +28,38 @@ const BITS: usize = 4;
 /// The prototypes that make an object a `Map`, a `Promise` and so on.
 pub(crate) struct Prototypes {
     object: Kept,
-    classes: [(Kept, Class); 5],
+    classes: Vec<(Kept, Class)>,
 }
 
 /// A guest can make a chain of any length; nothing real is this far from its class.
 const MAX_HOPS: usize = 100;
 
 impl Prototypes {
-    /// Takes the prototypes from the built-ins' record, by name.
-    pub(crate) fn new<'c>(
-        mut named: impl FnMut(&str) -> Result<Kept, Thrown<'c>>,
-    ) -> Result<Self, Thrown<'c>> {
-        Ok(Self {
-            object: named("ObjectPrototype")?,
-            classes: [
-                (named("MapPrototype")?, Class::Map),
-                (named("SetPrototype")?, Class::Set),
-                (named("DataViewPrototype")?, Class::View),
-                (named("PromisePrototype")?, Class::Promise),
-                (named("ErrorPrototype")?, Class::Error),
-            ],
-        })
+    /// Takes the prototypes from the built-ins' record.
+    pub(crate) fn new<'c>(context: &'c Context, builtins: Local<'c>) -> Result<Self, Thrown<'c>> {
+        let field = |name: &str| context.get(builtins, &EngineString::from_str(context.table(), name));
+        let kept = |name: &str| field(name).map(|value| Kept::new(context, value));
+        let mut classes = vec![
+            (kept("MapPrototype")?, Class::Map),
+            (kept("SetPrototype")?, Class::Set),
+            (kept("DataViewPrototype")?, Class::View),
+            (kept("PromisePrototype")?, Class::Promise),
+            (kept("ErrorPrototype")?, Class::Error),
+            (kept("TypedArrayPrototype")?, Class::NewerBytes),
+        ];
+        let opaque = field("opaquePrototypes")?;
+        let count =
+            context.to_number(context.get(opaque, &EngineString::from_str(context.table(), "length"))?);
+        for index in 0..count as u32 {
+            classes.push((Kept::new(context, context.get_index(opaque, index)?), Class::Opaque));
+        }
+        Ok(Self { object: kept("ObjectPrototype")?, classes })
     }
 
     /// The class of a value; `Other` for a primitive and for every object that is none of the rest.
     ///
     /// Nothing of the guest's runs: the engine gives the prototype that an object holds, and for a proxy `null` without
-    /// asking its trap. `Map`, `Set`, `DataView`, `Promise` and `Error` go by the chain of prototypes, as `instanceof`
+    /// asking its trap. `Map`, `Set`, `DataView`, `Promise`, `Error` and the built-in classes after them go by the chain of prototypes, as `instanceof`
     /// does; an object whose prototype is `Object.prototype` is a plain one, whatever it was made as, unless it is an
     /// array.
     pub(crate) fn classify(&self, context: &Context, value: Local<'_>) -> Class {

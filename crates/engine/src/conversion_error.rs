@@ -35,10 +35,12 @@ pub(crate) enum Refusal {
     Detached = 10,
     Cyclic = 11,
     Unreadable = 12,
+    Error = 13,
+    Opaque = 14,
 }
 
 impl Refusal {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Function,
         Self::Symbol,
         Self::Proxy,
@@ -51,6 +53,8 @@ impl Refusal {
         Self::Detached,
         Self::Cyclic,
         Self::Unreadable,
+        Self::Error,
+        Self::Opaque,
     ];
 
     /// The refusal of this number; `None` for 0, which is none.
@@ -79,6 +83,10 @@ impl Refusal {
             Self::InvalidDate => "is an invalid date",
             Self::Detached => "has a detached buffer, whose bytes are gone",
             Self::Cyclic => "is part of a cycle",
+            Self::Error => "is an error; return its message, or throw it",
+            Self::Opaque => {
+                "is an object of a built-in class that shows nothing of itself; return what it stands for"
+            }
             Self::Unreadable => "could not be read from this version of the engine",
         }
     }

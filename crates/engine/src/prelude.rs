@@ -116,7 +116,7 @@ impl Prelude {
         };
 
         let builtins = context.call(script(BUILTINS)?, &[])?;
-        let prototypes = Rc::new(Prototypes::new(|name| field(builtins, name))?);
+        let prototypes = Rc::new(Prototypes::new(context, builtins)?);
         let told = Rc::clone(&prototypes);
         let classify = NativeFunction::new(
             context,

@@ -11,6 +11,9 @@
   const { defineProperty, getOwnPropertyDescriptor, hasOwn, keys, setPrototypeOf } = Object;
   const getter = (object, name) => getOwnPropertyDescriptor(object, name)?.get;
   const TypedArrayPrototype = getPrototypeOf(Uint8Array.prototype);
+  // What a generator inherits from is at the end of its function's `prototype`.
+  const IteratorPrototype = getPrototypeOf(getPrototypeOf((function* () {}).prototype));
+  const AsyncIteratorPrototype = getPrototypeOf(getPrototypeOf((async function* () {}).prototype));
 
   // What a guarded function returns when it has thrown. The engine's debugger is shown what leaves a function that the
   // host has called, and asks for its text; so nothing is let out.
@@ -41,6 +44,15 @@
     DataViewPrototype: DataView.prototype,
     PromisePrototype: Promise.prototype,
     ErrorPrototype: Error.prototype,
+    TypedArrayPrototype,
+    // Of classes whose instances keep what they are where no property shows it: as records they would all be empty.
+    opaquePrototypes: [
+      ...[RegExp, WeakMap, WeakSet, WeakRef, FinalizationRegistry, Number, String, Boolean, Symbol, BigInt],
+      ...Object.getOwnPropertyNames(Intl).map((name) => Intl[name]),
+    ]
+      .filter((constructor) => typeof constructor === "function" && constructor.prototype !== undefined)
+      .map((constructor) => constructor.prototype)
+      .concat(IteratorPrototype, AsyncIteratorPrototype),
 
     Bytes: Uint8Array,
     Numbers: Float64Array,

@@ -18,12 +18,13 @@
 
   // Classes, four bits each, as in class.rs.
   const CLASS_OTHER = 0, CLASS_ARRAY = 1, CLASS_FUNCTION = 2, CLASS_PROXY = 3, CLASS_DATE = 4, CLASS_BYTES = 5, CLASS_MAP = 6;
-  const CLASS_SET = 7, CLASS_VIEW = 8, CLASS_PROMISE = 9;
+  const CLASS_SET = 7, CLASS_VIEW = 8, CLASS_PROMISE = 9, CLASS_ERROR = 10, CLASS_NEWER_BYTES = 11;
+  const CLASS_OPAQUE = 12;
   const CLASSES_AT_ONCE = 7;
 
   // Refusals, as in tape.rs.
   const IS_FUNCTION = 1, IS_SYMBOL = 2, IS_PROXY = 3, IS_GETTER = 4, IS_PROMISE = 5, TOO_DEEP = 6, TOO_MANY_NODES = 7;
-  const TOO_MANY_BYTES = 8, INVALID_DATE = 9, IS_DETACHED = 10, IS_CYCLIC = 11;
+  const TOO_MANY_BYTES = 8, INVALID_DATE = 9, IS_DETACHED = 10, IS_CYCLIC = 11, IS_ERROR = 13, IS_OPAQUE = 14;
 
   // Steps of a path, as in tape.rs.
   const KEY = 0, INDEX = 1, MEMBER = 2, MAP_KEY = 3, MAP_VALUE = 4;
@@ -139,6 +140,10 @@
         return refuse(IS_PROXY);
       case CLASS_PROMISE:
         return refuse(IS_PROMISE);
+      case CLASS_ERROR:
+        return refuse(IS_ERROR);
+      case CLASS_OPAQUE:
+        return refuse(IS_OPAQUE);
       case CLASS_DATE: {
         const time = call(dateTime, value);
         if (time !== time) return refuse(INVALID_DATE);
@@ -147,12 +152,12 @@
         return true;
       }
       case CLASS_BYTES:
-        return isView(value)
-          ? range(call(arrayBuffer, value), call(arrayOffset, value), call(arrayLength, value))
-          : range(value, 0, call(bufferLength, value));
-      // The next three go by the prototype chain, which anything can have; only the real ones pass the built-in.
+        return isView(value) ? typed(value) : range(value, 0, call(bufferLength, value));
+      // The next four go by the prototype chain, which anything can have; only the real ones pass the built-in.
       case CLASS_VIEW:
         return genuine(viewBuffer, value) ? view(value) : properties(value, depth);
+      case CLASS_NEWER_BYTES:
+        return isView(value) ? typed(value) : properties(value, depth);
       case CLASS_MAP:
         return genuine(mapSize, value) ? entries(value, depth) : properties(value, depth);
       case CLASS_SET:
@@ -169,6 +174,10 @@
     } catch {
       return false;
     }
+  }
+
+  function typed(array) {
+    return range(call(arrayBuffer, array), call(arrayOffset, array), call(arrayLength, array));
   }
 
   function view(value) {
