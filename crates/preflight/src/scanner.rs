@@ -1,0 +1,539 @@
+//! The scanner: one pass over the source that knows of every byte whether it is code, and of every word its role.
+//!
+//! It keeps what the grammar expects next ([`Expect`]) and a stack of open brackets, and calls a [`Sink`] with what it
+//! finds. It never goes back: each byte is read once here, and what a sink reads ahead is read twice.
+
+use std::ops::Range;
+
+use crate::characters::{
+    block_comment_end, line_comment_end, name_end, skip_trivia, starts_name, wide_space,
+};
+use crate::frame::{Expect, Frame, Kind};
+use crate::literal::{TemplateEnd, number_end, regex_end, string_end, template_text_end};
+
+/// The role of a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// It stands for a variable.
+    Reference,
+    /// The same, right after `new`.
+    New,
+    /// `import` or `export`, as a keyword.
+    Keyword,
+    /// A property, after a dot.
+    Member,
+    /// A key of an object literal; followed by neither a colon nor a parenthesis it is a variable as well.
+    ObjectKey,
+    /// A name that is given: a class's member, a function, a class, a type, what an import is called.
+    Name,
+    /// It belongs to a type.
+    Type,
+}
+
+/// What is text and not code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TextKind {
+    /// A comment, or the line of a `#!`.
+    Comment,
+    /// A string with its quotes.
+    String,
+    /// A stretch of a template's text with what delimits it.
+    Template,
+    /// A regular expression with its flags.
+    Regex,
+}
+
+/// What takes the scanner's findings.
+pub(crate) trait Sink {
+    /// A word of code.
+    fn word(&mut self, source: &[u8], span: Range<usize>, escaped: bool, role: Role);
+    /// A stretch that is no code.
+    fn text(&mut self, source: &[u8], span: Range<usize>, kind: TextKind);
+    /// So many bytes were read, or brackets looked at.
+    fn steps(&mut self, count: usize);
+}
+
+/// The state of a scan.
+pub(crate) struct Scanner<'a, S> {
+    pub(crate) source: &'a [u8],
+    pub(crate) sink: S,
+    pub(crate) expect: Expect,
+    pub(crate) top: Frame,
+    below: Vec<Frame>,
+    /// Whether a line ended since the last token.
+    pub(crate) newline: bool,
+    /// Whether `yield` is an operator.
+    pub(crate) generator: bool,
+    /// Whether the method whose key was read is a generator.
+    pub(crate) generator_key: bool,
+    /// Whether the type being read has an `extends` that a `?` may follow.
+    pub(crate) conditional: bool,
+    /// How many `?` of conditional types await their colon.
+    conditionals: usize,
+}
+
+impl<'a, S: Sink> Scanner<'a, S> {
+    pub(crate) fn new(source: &'a [u8], sink: S) -> Self {
+        Self {
+            source,
+            sink,
+            expect: Expect::Statement,
+            top: Frame::new(Kind::Script, Expect::Statement),
+            below: Vec::new(),
+            // `-->` at the start of the script is a comment.
+            newline: true,
+            generator: false,
+            generator_key: false,
+            conditional: false,
+            conditionals: 0,
+        }
+    }
+
+    /// Scans the whole source and returns the sink.
+    pub(crate) fn run(mut self) -> S {
+        let source = self.source;
+        let mut position = 0;
+        if source.starts_with(b"#!") {
+            position = self.text(0, line_comment_end(source, 2), TextKind::Comment);
+        }
+        while let Some(&byte) = source.get(position) {
+            let start = position;
+            match byte {
+                b' ' | b'\t' | 0x0b | 0x0c => {
+                    position += 1;
+                    continue;
+                }
+                b'\n' | b'\r' => {
+                    self.newline = true;
+                    position += 1;
+                    continue;
+                }
+                b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'\\' => position = self.name(start),
+                0x80.. => {
+                    if let Some((length, ends_line)) = wide_space(source, position) {
+                        self.newline |= ends_line;
+                        position += length;
+                        continue;
+                    }
+                    position = self.name(start);
+                }
+                b'0'..=b'9' => position = self.number(start),
+                b'"' | b'\'' => {
+                    position = self.text(start, string_end(source, start + 1, byte), TextKind::String);
+                    self.literal();
+                }
+                b'`' => {
+                    let then = self.after_literal();
+                    position = self.template_text(start, start + 1, then);
+                }
+                b'/' => match self.slash(start) {
+                    (end, true) => {
+                        position = end;
+                        continue;
+                    }
+                    (end, false) => position = end,
+                },
+                b'<' if source[start..].starts_with(b"<!--") => {
+                    position = self.text(start, line_comment_end(source, start + 4), TextKind::Comment);
+                    continue;
+                }
+                b'-' if self.newline && source[start..].starts_with(b"-->") => {
+                    position = self.text(start, line_comment_end(source, start + 3), TextKind::Comment);
+                    continue;
+                }
+                b'}' => position = self.close_brace(start),
+                _ => position = self.punctuator(start, byte),
+            }
+            self.newline = false;
+            self.sink.steps(position - start);
+        }
+        self.sink
+    }
+
+    /// Reports a stretch of text and returns its end.
+    fn text(&mut self, start: usize, end: usize, kind: TextKind) -> usize {
+        self.sink.steps(end - start);
+        self.sink.text(self.source, start..end, kind);
+        end
+    }
+
+    #[inline]
+    fn name(&mut self, start: usize) -> usize {
+        let (end, escaped) = name_end(self.source, start);
+        self.word(start..end, escaped);
+        end
+    }
+
+    fn number(&mut self, start: usize) -> usize {
+        self.literal();
+        number_end(self.source, start)
+    }
+
+    /// A string or a number was read, which may be a key.
+    fn literal(&mut self) {
+        self.expect = self.after_literal();
+    }
+
+    fn after_literal(&self) -> Expect {
+        match self.expect {
+            Expect::Key | Expect::KeyDone => Expect::KeyDone,
+            Expect::InType => Expect::InType,
+            Expect::Type => Expect::TypeAfter,
+            _ if self.starts_member() => Expect::KeyDone,
+            _ => Expect::After,
+        }
+    }
+
+    /// Whether a token that is no operator begins the next member of a class: its initializers need no semicolons.
+    pub(crate) fn starts_member(&self) -> bool {
+        self.expect.is_after() && self.top.kind == Kind::Class
+    }
+
+    /// Reads a template's text from `position` on; `start` is where its stretch began.
+    fn template_text(&mut self, start: usize, position: usize, then: Expect) -> usize {
+        let (end, ended) = template_text_end(self.source, position);
+        self.text(start, end, TextKind::Template);
+        if ended == TemplateEnd::Substitution {
+            self.push(Kind::Substitution, then);
+            self.expect = Expect::Operand;
+        } else {
+            self.expect = then;
+        }
+        end
+    }
+
+    /// A comment, a regular expression or an operator; whether it was a comment.
+    fn slash(&mut self, start: usize) -> (usize, bool) {
+        match self.source.get(start + 1) {
+            Some(b'/') => {
+                (self.text(start, line_comment_end(self.source, start + 2), TextKind::Comment), true)
+            }
+            Some(b'*') => {
+                let comment = block_comment_end(self.source, start + 2);
+                self.newline |= comment.newline;
+                (self.text(start, comment.position, TextKind::Comment), true)
+            }
+            _ if self.expect.takes_operand() => {
+                let end = self.text(start, regex_end(self.source, start + 1), TextKind::Regex);
+                self.expect = Expect::After;
+                (end, false)
+            }
+            _ => {
+                if self.expect != Expect::InType {
+                    self.expect = Expect::Operand;
+                }
+                (start + 1, false)
+            }
+        }
+    }
+
+    pub(crate) fn push(&mut self, kind: Kind, then: Expect) {
+        let outer = std::mem::replace(&mut self.top, Frame::new(kind, then));
+        self.below.push(outer);
+    }
+
+    /// Closes the innermost bracket; the script itself stays.
+    pub(crate) fn pop(&mut self) -> Frame {
+        self.sink.steps(1);
+        let closed = self.top;
+        if let Some(outer) = self.below.pop() {
+            self.top = outer;
+        }
+        if let Some(generator) = closed.outer_generator {
+            self.generator = generator;
+        }
+        closed
+    }
+
+    fn close_brace(&mut self, start: usize) -> usize {
+        while !self.top.kind.has_braces() && self.top.kind != Kind::Script {
+            self.pop();
+        }
+        if self.top.kind == Kind::Script {
+            self.expect = Expect::Statement;
+            return start + 1;
+        }
+        let closed = self.pop();
+        if closed.kind == Kind::Substitution {
+            return self.template_text(start, start + 1, closed.then);
+        }
+        self.expect = closed.then;
+        start + 1
+    }
+
+    /// Closes a parenthesis or a square bracket, unless none of that kind is innermost.
+    fn close(&mut self, kinds: [Kind; 2]) {
+        while self.top.kind.is_open_ended() {
+            self.pop();
+        }
+        self.expect = if kinds.contains(&self.top.kind) { self.pop().then } else { Expect::After };
+    }
+
+    #[allow(clippy::too_many_lines, reason = "one arm a punctuator")]
+    fn punctuator(&mut self, start: usize, byte: u8) -> usize {
+        let next = self.source.get(start + 1).copied().unwrap_or(0);
+        let mut end = start + 1;
+        match byte {
+            b'(' => self.open_parenthesis(),
+            b'[' => self.open_bracket(),
+            b'{' => self.open_brace(),
+            b')' => self.close([Kind::Parenthesis, Kind::TypeParenthesis]),
+            b']' => self.close([Kind::Bracket, Kind::TypeBracket]),
+            b';' => self.semicolon(),
+            b',' => self.comma(),
+            b':' => self.colon(),
+            b'.' => {
+                if next.is_ascii_digit() {
+                    return self.number(start);
+                }
+                if next == b'.' && self.source.get(start + 2) == Some(&b'.') {
+                    end = start + 3;
+                    if self.expect != Expect::InType {
+                        self.expect = Expect::Operand;
+                    }
+                } else if !self.expect.is_type() {
+                    self.expect = if self.expect.is_after_type() { Expect::Type } else { Expect::Member };
+                }
+            }
+            b'?' => {
+                if next == b'.' && !self.source.get(start + 2).is_some_and(u8::is_ascii_digit) {
+                    self.expect = Expect::Member;
+                    return start + 2;
+                }
+                if next == b'?' {
+                    self.expect = Expect::Operand;
+                    return start + 2;
+                }
+                self.question(end);
+            }
+            b'=' if next == b'>' => {
+                end = start + 2;
+                self.expect = match self.expect {
+                    Expect::InType => Expect::InType,
+                    Expect::TypeParenthesis => Expect::Type,
+                    _ => Expect::ArrowBody,
+                };
+            }
+            b'=' => {
+                self.expect = match self.expect {
+                    Expect::InType => Expect::InType,
+                    Expect::AliasName => Expect::Type,
+                    _ => Expect::Operand,
+                };
+            }
+            b'+' | b'-' if next == byte => {
+                end = start + 2;
+                // `a++` ends an operand; `++a` starts one, also on the line after an operand.
+                if !self.expect.is_after() || self.newline {
+                    self.expect = Expect::Operand;
+                }
+            }
+            b'!' if next != b'=' && self.expect.is_after() && !self.newline => {
+                // TypeScript: `a!` is `a`.
+            }
+            b'!' if self.expect == Expect::KeyDone => {}
+            b'<' if next == b'<' && !self.expect.is_type() => {
+                end = start + 2;
+                self.expect = Expect::Operand;
+            }
+            b'<' => self.less(),
+            b'>' if self.top.kind == Kind::Angle && (self.expect.is_type() || self.expect.is_after_type()) => {
+                self.expect = self.pop().then;
+            }
+            b'|' | b'&' if next != byte && (self.expect.is_type() || self.expect.is_after_type()) => {
+                if self.expect.is_after_type() {
+                    self.expect = Expect::Type;
+                }
+            }
+            b'-' if self.expect == Expect::Type => {}
+            b'*' if matches!(self.expect, Expect::Key | Expect::KeyDone) => {
+                self.generator_key = true;
+                self.expect = Expect::Key;
+            }
+            b'*' if self.expect == Expect::FunctionName => self.top.flag = true,
+            b'#' => return self.private_name(start),
+            _ => {
+                if self.expect != Expect::InType {
+                    self.expect = Expect::Operand;
+                }
+            }
+        }
+        end
+    }
+
+    fn private_name(&mut self, start: usize) -> usize {
+        self.expect = match self.expect {
+            Expect::Key | Expect::KeyDone => Expect::KeyDone,
+            _ if self.starts_member() => Expect::KeyDone,
+            _ => Expect::After,
+        };
+        name_end(self.source, start + 1).0
+    }
+
+    fn open_parenthesis(&mut self) {
+        let (kind, then, inside) = match self.expect {
+            Expect::ControlHead => (Kind::Parenthesis, Expect::Statement, Expect::Operand),
+            Expect::Type => (Kind::TypeParenthesis, Expect::TypeParenthesis, Expect::InType),
+            Expect::InType | Expect::InterfaceHead => (Kind::TypeParenthesis, self.expect, Expect::InType),
+            _ => (Kind::Parenthesis, Expect::After, Expect::Operand),
+        };
+        self.push(kind, then);
+        self.expect = inside;
+    }
+
+    fn open_bracket(&mut self) {
+        let (kind, then, inside) = match self.expect {
+            Expect::Key | Expect::KeyDone => (Kind::Bracket, Expect::KeyDone, Expect::Operand),
+            Expect::Type => (Kind::TypeBracket, Expect::TypeAfter, Expect::InType),
+            Expect::TypeAfter | Expect::TypeParenthesis if !self.newline => {
+                (Kind::TypeBracket, Expect::TypeAfter, Expect::InType)
+            }
+            Expect::InType | Expect::InterfaceHead => (Kind::TypeBracket, self.expect, Expect::InType),
+            _ => (Kind::Bracket, Expect::After, Expect::Operand),
+        };
+        self.push(kind, then);
+        self.expect = inside;
+    }
+
+    fn open_brace(&mut self) {
+        let object = |then| (Kind::Object, then, Expect::Key);
+        let block = |then| (Kind::Block, then, Expect::Statement);
+        // The body of a function: whether of a generator.
+        let mut generator = None;
+        let (kind, then, inside) = match self.expect {
+            Expect::Return if self.newline => block(Expect::Statement),
+            Expect::Operand | Expect::New | Expect::Return | Expect::Default => object(Expect::After),
+            Expect::Export | Expect::ImportHead => (Kind::Specifiers, Expect::Statement, Expect::Key),
+            Expect::ArrowBody => {
+                generator = Some(false);
+                block(Expect::Statement)
+            }
+            Expect::Type => (Kind::TypeBraces, Expect::TypeAfter, Expect::InType),
+            Expect::InType => (Kind::TypeBraces, Expect::InType, Expect::InType),
+            Expect::InterfaceHead => (Kind::TypeBraces, Expect::Statement, Expect::InType),
+            Expect::Statement => block(Expect::Statement),
+            _ => match self.top.kind {
+                Kind::FunctionHeader => {
+                    let header = self.pop();
+                    generator = Some(header.flag);
+                    block(header.then)
+                }
+                Kind::ClassHeader => (Kind::Class, self.pop().then, Expect::Key),
+                Kind::Object => {
+                    generator = Some(std::mem::take(&mut self.generator_key));
+                    block(Expect::After)
+                }
+                Kind::Class => {
+                    generator = Some(std::mem::take(&mut self.generator_key));
+                    block(Expect::Key)
+                }
+                _ => block(Expect::Statement),
+            },
+        };
+        self.push(kind, then);
+        self.expect = inside;
+        if let Some(generator) = generator {
+            self.top.outer_generator = Some(std::mem::replace(&mut self.generator, generator));
+        }
+    }
+
+    fn semicolon(&mut self) {
+        while matches!(self.top.kind, Kind::FunctionHeader | Kind::ClassHeader) {
+            self.pop();
+        }
+        self.top.ternaries = 0;
+        self.generator_key = false;
+        self.expect = match self.top.kind {
+            Kind::Class => Expect::Key,
+            Kind::Parenthesis => Expect::Operand,
+            Kind::TypeBraces | Kind::TypeParenthesis | Kind::TypeBracket | Kind::Angle => Expect::InType,
+            _ => Expect::Statement,
+        };
+    }
+
+    fn comma(&mut self) {
+        self.expect = match self.expect {
+            Expect::InType | Expect::InterfaceHead => return,
+            _ if self.expect.is_after_type() && self.top.kind == Kind::ClassHeader => Expect::Type,
+            _ if self.top.kind.has_keys() => Expect::Key,
+            _ => Expect::Operand,
+        };
+        self.generator_key = false;
+    }
+
+    fn colon(&mut self) {
+        self.expect = match self.expect {
+            Expect::InType | Expect::InterfaceHead => return,
+            Expect::FirstWord | Expect::Default => Expect::Statement,
+            Expect::TypeAfter | Expect::TypeParenthesis if self.conditionals > 0 => {
+                self.conditionals -= 1;
+                Expect::Type
+            }
+            _ if self.top.ternaries > 0 => {
+                self.top.ternaries -= 1;
+                Expect::Operand
+            }
+            Expect::KeyDone if self.top.kind != Kind::Class => Expect::Operand,
+            _ if self.top.kind == Kind::Block && self.top.flag => {
+                self.top.flag = false;
+                Expect::Statement
+            }
+            _ => {
+                self.conditional = false;
+                self.conditionals = 0;
+                Expect::Type
+            }
+        };
+    }
+
+    /// A `?` alone: a condition, or what makes a parameter, a property or a method optional in TypeScript.
+    fn question(&mut self, end: usize) {
+        match self.expect {
+            Expect::InType | Expect::KeyDone => {}
+            Expect::TypeAfter | Expect::TypeParenthesis if self.conditional => {
+                self.conditional = false;
+                self.conditionals += 1;
+                self.expect = Expect::Type;
+            }
+            _ => {
+                let skipped = skip_trivia(self.source, end);
+                self.sink.steps(skipped.position - end);
+                if !matches!(self.source.get(skipped.position), Some(b':' | b',' | b')' | b'=' | b';')) {
+                    self.top.ternaries = self.top.ternaries.saturating_add(1);
+                    self.expect = Expect::Operand;
+                }
+            }
+        }
+    }
+
+    /// `<`: a comparison, or the start of type parameters or arguments where nothing could be compared.
+    fn less(&mut self) {
+        let then = match self.expect {
+            Expect::InType | Expect::Type | Expect::InterfaceHead | Expect::AliasName | Expect::KeyDone => {
+                self.expect
+            }
+            Expect::TypeAfter | Expect::TypeParenthesis if !self.newline => Expect::TypeAfter,
+            Expect::FunctionName | Expect::ClassName => Expect::After,
+            Expect::After if matches!(self.top.kind, Kind::FunctionHeader | Kind::ClassHeader) => {
+                Expect::After
+            }
+            _ if self.expect.takes_operand() => Expect::Operand,
+            _ => {
+                self.expect = Expect::Operand;
+                return;
+            }
+        };
+        self.push(Kind::Angle, then);
+        self.expect = Expect::InType;
+    }
+
+    /// Whether the next token, on the same line, starts a name.
+    pub(crate) fn name_follows(&mut self, end: usize) -> Option<Range<usize>> {
+        let skipped = skip_trivia(self.source, end);
+        self.sink.steps(skipped.position - end);
+        if skipped.newline || !starts_name(self.source, skipped.position) {
+            return None;
+        }
+        Some(skipped.position..name_end(self.source, skipped.position).0)
+    }
+}
