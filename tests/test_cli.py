@@ -136,6 +136,63 @@ def test_doctor_without_an_engine_is_code_4() -> None:
     assert "NO" in done.stdout
 
 
+def test_check_prints_a_line_for_each_finding_and_is_code_1_when_there_is_an_error(tmp_path: Path) -> None:
+    bad, warned, good = (tmp_path / name for name in ("bad.js", "warned.js", "good.js"))
+    bad.write_text("let a\n  fetch(a)", encoding="utf-8")
+    warned.write_text("a.__proto__", encoding="utf-8")
+    good.write_text("1 + 1", encoding="utf-8")
+    done = pydeno("check", str(good), str(bad), str(warned))
+    assert done.returncode == 1
+    first, second = done.stdout.splitlines()
+    assert first.startswith(f"{bad}:2:3 error [fetch] ")
+    assert second.startswith(f"{warned}:1:3 warning [proto] ")
+    assert pydeno("check", str(warned)).returncode == 0
+    done = pydeno("check", str(good))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_check_reads_standard_input_and_passes_what_is_allowed() -> None:
+    assert pydeno("check", "-", stdin="fetch(1)").stdout.startswith("stdin:1:1 error [fetch] ")
+    code = "import a from 'a'; import('b')"
+    assert len(pydeno("check", "-", stdin=code).stdout.splitlines()) == 2
+    assert len(pydeno("check", "-", "--allow-import", stdin=code).stdout.splitlines()) == 1
+    assert pydeno("check", "-", "--allow-import", "--allow-dynamic-import", stdin=code).returncode == 0
+    assert pydeno("check", "-", stdin=b"\xff fetch(1)").returncode == 1
+
+
+def test_check_runs_nothing_and_needs_no_engine() -> None:
+    done = pydeno("check", "-", stdin="for (;;);", env={"PYDENO_JSC": "/no/such/library.so"})
+    assert done.returncode == 0
+
+
+def test_check_prints_json_and_sarif_for_other_programs(tmp_path: Path) -> None:
+    script = tmp_path / "a\u202e.js"
+    script.write_text("'é' + fetch(1); eval('2')", encoding="utf-8")
+    done = pydeno("check", "--json", str(script))
+    assert done.returncode == 1
+    assert done.stdout.isascii()
+    report = json.loads(done.stdout)
+    assert report["ok"] is False
+    places = [
+        (finding["rule"], finding["line"], finding["column"], finding["severity"])
+        for finding in report["files"][0]["findings"]
+    ]
+    assert places == [("fetch", 1, 7, "error"), ("eval", 1, 17, "info")]
+    run = json.loads(pydeno("check", "--sarif", str(script)).stdout)["runs"][0]
+    assert [result["level"] for result in run["results"]] == ["error", "note"]
+    assert run["results"][0]["locations"][0]["physicalLocation"]["region"]["startColumn"] == 7
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["check"], ["check", "/no/such/file.js"], ["check", "-", "--json", "--sarif"], ["--sarif", "1"]],
+)
+def test_a_check_that_cannot_be_made_is_code_2(arguments: list[str]) -> None:
+    done = pydeno(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("pydeno: ")
+
+
 def test_help_and_version_are_printed() -> None:
     assert pydeno("--help").stdout.startswith("pydeno: ")
     assert pydeno("--version").stdout.startswith("pydeno ")

@@ -17,7 +17,7 @@ import pytest
 import pydeno
 
 PROJECT = Path(__file__).parent.parent
-DOCUMENTS = sorted(PROJECT.glob("*.md"))
+DOCUMENTS = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md")])
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 # Importing `pydeno.__main__` runs the command.
@@ -95,7 +95,42 @@ def test_every_link_and_every_path_in_a_document_leads_somewhere(document: Path)
     text = document.read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
     paths = re.findall(r"`((?:crates|tests|examples|benches|scripts|python)/[\w./]*)`", text)
-    assert [name for name in links + paths if not (PROJECT / name).exists()] == []
+    assert [link for link in links if not (document.parent / link).exists()] == []
+    assert [path for path in paths if not (PROJECT / path).exists()] == []
+
+
+def test_the_programs_about_checks_and_gates_print_what_their_comments_say() -> None:
+    page = (PROJECT / "docs" / "check_source.md").read_text(encoding="utf-8")
+    first, second, third = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    told = run("url = 'a'\n" + first)
+    assert told[0].startswith(re.findall(r"  # (.+) \.\.\.$", first, re.MULTILINE)[0])
+    assert [line.split(" ")[2] for line in run(second)] == ["[forbidden-global]", "[eval]"]
+    assert run(third) == re.findall(r"  # (.+)$", third, re.MULTILINE)
+
+
+def test_the_page_about_checks_has_every_rule_and_only_those() -> None:
+    page = (PROJECT / "docs" / "check_source.md").read_text(encoding="utf-8")
+    rules, options = page.split("| rule | finds |")[1].split("| option | rule |")
+    columns = re.findall(r"^\| (`.+?) \|", rules.split("\n\n")[0], re.MULTILINE)
+    columns += re.findall(r"^\| `[^|]+ \| (`[^|]+) \|", options, re.MULTILINE)
+    said = set(re.findall(r"`([a-z-]+)`", "".join(columns)))
+
+    code = """import 'a'; export {b}; import('c'); require(d); fetch(e); process.f; Deno.g; XMLHttpRequest; WebSocket;
+        child_process; self.fetch; h.__proto__; i.constructor.constructor; eval(j); Date; Function; WebAssembly;
+        globalThis[k]; secret"""
+    policy = pydeno.SourcePolicy(
+        forbidden_identifiers=["secret"],
+        forbidden_globals=["Date"],
+        forbid_dynamic_import=True,
+        forbid_eval=True,
+        forbid_function=True,
+        forbid_webassembly=True,
+        include_preflight_rules=True,
+        forbid_computed_global_access=True,
+    )
+    found = {finding.rule for finding in pydeno.check_source(code, policy=policy).findings}
+    found |= {finding.rule for finding in pydeno.check_source(" " * (1 << 21), policy=policy).findings}
+    assert found == said
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -17,6 +17,8 @@ from ._errors import (
     EngineUnavailable,
     EvaluationCancelled,
     Frame,
+    GateDenied,
+    GateUnavailable,
     HostCallBudgetExceeded,
     InvalidInput,
     JavaScriptError,
@@ -32,7 +34,9 @@ from ._errors import (
     ThreadLimitExceeded,
     WorkerCrashed,
 )
+from ._gates import GateContext, Verdict, all_of, any_of, static_gate
 from ._isolated import IsolatedRuntime, SandboxDegradedWarning, SandboxLayer, set_zygote_rotation
+from ._preflight import Finding, PreflightResult, SourcePolicy, check_source
 from ._pydeno import UndefinedType, __version__, undefined
 from ._runtime import Runtime
 
@@ -41,13 +45,18 @@ __all__ = [
     "CpuLimitExceeded",
     "EngineUnavailable",
     "EvaluationCancelled",
+    "Finding",
     "Frame",
+    "GateContext",
+    "GateDenied",
+    "GateUnavailable",
     "HostCallBudgetExceeded",
     "InvalidInput",
     "IsolatedRuntime",
     "JavaScriptError",
     "LimitsUnmeasurable",
     "MemoryLimitExceeded",
+    "PreflightResult",
     "ProtocolViolation",
     "PydenoError",
     "Runtime",
@@ -59,10 +68,16 @@ __all__ = [
     "SandboxLayer",
     "SandboxUnavailable",
     "SandboxViolation",
+    "SourcePolicy",
     "ThreadLimitExceeded",
     "UndefinedType",
+    "Verdict",
     "WorkerCrashed",
     "__version__",
+    "all_of",
+    "any_of",
+    "check_source",
     "set_zygote_rotation",
+    "static_gate",
     "undefined",
 ]

@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._gates import Verdict
+
 
 class PydenoError(Exception):
     """The base of pydeno's own exceptions.
@@ -115,6 +117,26 @@ class EvaluationCancelled(PydenoError):
     """The evaluation was stopped because its caller asked for it. The runtime survives."""
 
     kind = "cancelled"
+
+
+class GateDenied(PydenoError):
+    """The runtime's gate does not allow the source. Nothing of it has run; the runtime survives.
+
+    Attributes:
+        verdict: What the gate said.
+    """
+
+    kind = "gate_denied"
+    verdict: Verdict
+
+
+class GateUnavailable(PydenoError):
+    """The runtime's gate gave no verdict: it failed, was too slow or answered something else.
+
+    Nothing of the source has run; the runtime survives. What the gate raised is the cause.
+    """
+
+    kind = "gate_unavailable"
 
 
 class RuntimeTerminated(PydenoError):

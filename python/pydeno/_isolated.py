@@ -8,11 +8,13 @@ from ._config import RuntimeConfig, choice, core_options, count, flag, seconds
 from ._pydeno import IsolatedRuntime as IsolatedCore
 from ._pydeno import set_zygote_rotation as _set_zygote_rotation
 from ._pydeno import shut_down
-from ._runtime import RuntimeBase
+from ._runtime import GATE_TIMEOUT, RuntimeBase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
+
+    from ._gates import Gate
 
 _GIB = 1 << 30
 #: The worker lies beside this file; it is never looked up in PATH.
@@ -67,6 +69,8 @@ class IsolatedRuntime(RuntimeBase):
             worker is killed.
         max_host_calls: How many host functions one evaluation may call.
         redact_host_errors: Whether the script is kept from seeing the type and text of Python exceptions.
+        gate: Asked before each evaluation whether the source may run, see `Verdict`; `bootstrap` is not gated.
+        gate_timeout: How long the gate may take, in seconds.
         worker_start: `"fork"` forks the worker from this process's zygote, in milliseconds; `"exec"` gives it an
             address space that it shares with no other worker, in tens of milliseconds.
 
@@ -104,9 +108,12 @@ class IsolatedRuntime(RuntimeBase):
         request_timeout: float = 60.0,
         max_host_calls: int = 100_000,
         redact_host_errors: bool = True,
+        gate: Gate | None = None,
+        gate_timeout: float = GATE_TIMEOUT,
         worker_start: Literal["fork", "exec"] = "fork",
     ) -> None:
         """Start a worker and wait until it has proved its sandbox."""
+        self._set_gate(gate, gate_timeout)
         self.config = config if config is not None else RuntimeConfig()
         options: dict[str, Any] = core_options(self.config, count(max_memory, "max_memory"))
         if timeout is not None:

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Any, Final, final
+from typing import Any, Final, Literal, final
 
 __version__: Final[str]
 undefined: Final[UndefinedType]
@@ -34,3 +34,28 @@ class IsolatedRuntime:
 
 def set_zygote_rotation(worker: str, max_workers: int, max_age: float) -> None: ...
 def shut_down(worker: str) -> None: ...
+
+@final
+class SourcePolicy:
+    def __new__(
+        cls,
+        *,
+        forbidden_identifiers: tuple[str, ...],
+        forbidden_globals: tuple[str, ...],
+        forbid_dynamic_import: bool,
+        forbid_eval: bool,
+        forbid_function: bool,
+        forbid_webassembly: bool,
+        max_source_bytes: int,
+        include_preflight_rules: bool,
+        forbid_computed_global_access: bool,
+        ignore_strings_and_comments: bool,
+    ) -> SourcePolicy: ...
+
+def check_source(
+    code: str,
+    allow_import: bool,
+    allow_dynamic_import: bool,
+    report_eval: bool,
+    policy: SourcePolicy | None,
+) -> tuple[bool, tuple[tuple[str, str, int, int, Literal["error", "warning", "info"]], ...], int]: ...

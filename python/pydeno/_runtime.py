@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from ._config import RuntimeConfig, check_host_function, check_source, core_options, flag
+from ._config import (
+    RuntimeConfig,
+    check_callable,
+    check_host_function,
+    check_source,
+    core_options,
+    flag,
+    seconds,
+)
+from ._gates import GateContext, pass_gate
 from ._pydeno import InProcessRuntime
 
 TYPE_CHECKING = False
@@ -11,6 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, TypeVar
 
+    from ._gates import Gate
     from ._pydeno import IsolatedRuntime as IsolatedCore
 
     F = TypeVar("F", bound=Callable[..., object])
@@ -19,14 +29,24 @@ if TYPE_CHECKING:
 _GIB = 1 << 30
 #: What a script is called in stacks when its caller does not name it.
 DEFAULT_NAME = "script.js"
+#: How long a gate may take, in seconds, when nothing else is asked for.
+GATE_TIMEOUT = 10.0
 
 
 class RuntimeBase:
     """What every runtime does; make a `Runtime` or an `IsolatedRuntime`."""
 
-    __slots__ = ("__weakref__", "_core")
+    __slots__ = ("__weakref__", "_core", "_gate", "_gate_timeout")
 
     _core: InProcessRuntime | IsolatedCore
+    _gate: Gate | None
+    _gate_timeout: float
+
+    def _set_gate(self, gate: Gate | None, gate_timeout: float) -> None:
+        if gate is not None:
+            check_callable(gate, "gate")
+        self._gate = gate
+        self._gate_timeout = seconds(gate_timeout, "gate_timeout")
 
     def eval(self, code: str, *, name: str = DEFAULT_NAME) -> Any:
         """Evaluate a script and return the value of its last expression.
@@ -51,9 +71,16 @@ class RuntimeBase:
             HostCallBudgetExceeded: It called too many host functions. The runtime survives.
             WorkerCrashed: The worker is gone, see `error.kind`. The runtime is closed.
             RuntimeClosed: The runtime was closed before or meanwhile.
+            GateDenied: The gate does not allow it. Nothing has run; the runtime survives.
+            GateUnavailable: The gate gave no verdict. As above.
             TypeError: `code` is not `str`.
         """
         check_source(code, "code")
+        if self._gate is not None:
+            # A subclass of str could show the gate another text than the one that runs.
+            code = str.__str__(code)
+            context = GateContext(name, type(self).__name__)
+            pass_gate(self._gate, self._gate_timeout, code, context)
         return self._core.eval(code, name)
 
     def bind_function(self, name: str, function: Callable[..., object]) -> None:
@@ -136,6 +163,8 @@ class Runtime(RuntimeBase):
     Args:
         config: The options; `RuntimeConfig()` when `None`.
         redact_host_errors: Whether scripts are kept from seeing the type and text of Python exceptions.
+        gate: Asked before each evaluation whether the source may run, see `Verdict`; `bootstrap` is not gated.
+        gate_timeout: How long the gate may take, in seconds.
 
     Raises:
         EngineUnavailable: JavaScriptCore is not installed; the message says what to install.
@@ -149,8 +178,16 @@ class Runtime(RuntimeBase):
 
     _core: InProcessRuntime
 
-    def __init__(self, config: RuntimeConfig | None = None, *, redact_host_errors: bool = True) -> None:
+    def __init__(
+        self,
+        config: RuntimeConfig | None = None,
+        *,
+        redact_host_errors: bool = True,
+        gate: Gate | None = None,
+        gate_timeout: float = GATE_TIMEOUT,
+    ) -> None:
         """Load the engine, if this is the first runtime, and make a context."""
+        self._set_gate(gate, gate_timeout)
         self.config = config if config is not None else RuntimeConfig()
         options = core_options(self.config, _GIB)
         options["redact_host_errors"] = flag(redact_host_errors, "redact_host_errors")

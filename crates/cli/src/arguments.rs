@@ -17,6 +17,7 @@ pydeno: run JavaScript that nobody has vetted, in a confined process, and print 
   pydeno -c CODE          the same, for code that starts with a dash
   pydeno -f FILE          evaluate a file
   pydeno -                evaluate standard input
+  pydeno check FILE...    say what the files ask for that the sandbox does not have; - is standard input
   pydeno doctor           what the sandbox can be on this machine, and which engine there is
 
   --timeout SECONDS       how long the script may run (30)
@@ -25,11 +26,14 @@ pydeno: run JavaScript that nobody has vetted, in a confined process, and print 
   --sandbox MODE          require (the default), auto or off
   --jit TIER              off (the default), baseline or full
   --json                  print an object: {\"ok\": true, \"value\": ...} or {\"ok\": false, \"error\": {...}}
+  --sarif                 print the findings of a check for code-scanning tools
+  --allow-import          let a check pass `import` and `export` declarations
+  --allow-dynamic-import  let a check pass `import(...)`
   --raw                   print a string as it is, without quotes
   -h, --help              this text
   -V, --version           the version
 
-The exit code is 0 for a value, 1 for a JavaScript error, 2 for wrong usage, 3 for a timeout, 4 when the sandbox or the
+The exit code is 0 for a value, 1 for a JavaScript error or an error that a check found, 2 for wrong usage, 3 for a timeout, 4 when the sandbox or the
 engine is not available, 5 for any other failure, 6 when the value has no JSON form.
 ";
 
@@ -48,6 +52,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Evaluate(Input),
+    Check(Checks),
     Doctor,
     Help,
     Version,
@@ -61,6 +66,22 @@ pub(crate) enum Input {
     Stdin,
 }
 
+/// What is to be checked, and how.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Checks {
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) options: pydeno_preflight::Options,
+    pub(crate) listing: Listing,
+}
+
+/// How the findings of a check are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listing {
+    Lines,
+    Json,
+    Sarif,
+}
+
 /// How the value is printed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
@@ -72,11 +93,35 @@ pub(crate) struct Output {
 impl Arguments {
     pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Self, lexopt::Error> {
         let mut command = None;
+        let mut checks: Option<Vec<Input>> = None;
+        let mut check_options = pydeno_preflight::Options::default();
+        let mut sarif = false;
         // One evaluation needs no worker ahead for the next.
         let mut options = Options { worker_start: WorkerStart::Exec, ..Options::default() };
         let mut output = Output { json: false, raw: false, max_bytes: 16 << 20 };
         while let Some(argument) = parser.next()? {
             let next = match argument {
+                Value(file) if checks.is_some() => {
+                    let input = if file == "-" { Input::Stdin } else { Input::File(file.into()) };
+                    checks.get_or_insert_default().push(input);
+                    continue;
+                }
+                Value(word) if word == "check" && command.is_none() => {
+                    checks = Some(Vec::new());
+                    continue;
+                }
+                Long("sarif") => {
+                    sarif = true;
+                    continue;
+                }
+                Long("allow-import") => {
+                    check_options.allow_import = true;
+                    continue;
+                }
+                Long("allow-dynamic-import") => {
+                    check_options.allow_dynamic_import = true;
+                    continue;
+                }
                 Short('c') => Command::Evaluate(Input::Code(parser.value()?)),
                 Short('f') => Command::Evaluate(Input::File(parser.value()?.into())),
                 Value(word) if word == "-" => Command::Evaluate(Input::Stdin),
@@ -97,6 +142,23 @@ impl Arguments {
             if command.replace(next).is_some() {
                 return Err("more than one script is given; quote the code as one argument".into());
             }
+        }
+        if let Some(inputs) = checks {
+            let listing = match (output.json, sarif) {
+                (true, true) => return Err("--json and --sarif exclude each other".into()),
+                (true, false) => Listing::Json,
+                (false, true) => Listing::Sarif,
+                (false, false) => Listing::Lines,
+            };
+            if inputs.is_empty() {
+                return Err("no file to check is given; - is standard input".into());
+            }
+            if command.is_some() {
+                return Err("files are checked or code is run, not both".into());
+            }
+            command = Some(Command::Check(Checks { inputs, options: check_options, listing }));
+        } else if sarif || check_options != pydeno_preflight::Options::default() {
+            return Err("--sarif and --allow-... are options of `pydeno check`".into());
         }
         let command = command.ok_or("no script is given")?;
         options.request_timeout = options.request_timeout.max(options.timeout);
@@ -178,6 +240,23 @@ mod tests {
         assert_eq!(parse(&["-"]).unwrap().command, Command::Evaluate(Input::Stdin));
         assert!(parse(&["1", "2"]).is_err());
         assert!(parse(&[]).is_err());
+    }
+
+    #[test]
+    fn a_check_takes_several_files_and_lists_them_in_one_way() {
+        let Command::Check(checks) = parse(&["check", "a.js", "-", "--sarif"]).unwrap().command else {
+            panic!("that is a check");
+        };
+        assert_eq!(checks.inputs, [Input::File("a.js".into()), Input::Stdin]);
+        assert_eq!(checks.listing, Listing::Sarif);
+        for wrong in [
+            &["check"][..],
+            &["check", "a.js", "--json", "--sarif"],
+            &["check", "a.js", "-c", "1"],
+            &["1", "--sarif"],
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

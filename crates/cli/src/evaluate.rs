@@ -43,7 +43,8 @@ fn read(input: &Input) -> Result<(Text, String), String> {
     Ok((source.into(), name))
 }
 
-fn limited(reader: impl Read, name: &str) -> Result<Vec<u8>, String> {
+/// Everything there is to read, unless it is more than a script may have.
+pub(crate) fn limited(reader: impl Read, name: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     reader.take(MAX_INPUT + 1).read_to_end(&mut bytes).map_err(|error| format!("{name}: {error}"))?;
     if bytes.len() as u64 > MAX_INPUT {

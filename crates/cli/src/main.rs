@@ -1,6 +1,7 @@
 //! `pydeno`: untrusted JavaScript from the command line.
 
 mod arguments;
+mod check;
 mod doctor;
 mod evaluate;
 mod json;
@@ -17,7 +18,7 @@ use crate::arguments::{Arguments, Command};
 pub(crate) enum Exit {
     /// A value was printed, or the help.
     Fine = 0,
-    /// The script threw or did not parse.
+    /// The script threw or did not parse, or a check found an error.
     JavaScriptError = 1,
     /// The command line, or the input, cannot be used.
     Usage = 2,
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
             terminal::print(concat!("pydeno ", env!("CARGO_PKG_VERSION"), "\n"))
         }
         Ok(Arguments { command: Command::Doctor, output, .. }) => doctor::run(output),
+        Ok(Arguments { command: Command::Check(checks), .. }) => check::run(&checks),
         Ok(Arguments { command: Command::Evaluate(input), options, output }) => {
             evaluate::run(&input, options, output)
         }

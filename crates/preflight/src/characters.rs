@@ -14,10 +14,9 @@ const IN_NAME: [InName; 256] = {
     let mut byte = 0;
     while byte < 256 {
         table[byte] = match byte as u8 {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'$' => InName::Yes,
             // The first bytes of the white space outside ASCII.
             b'\\' | 0xc2 | 0xe1 | 0xe2 | 0xe3 | 0xef => InName::Look,
-            0x80.. => InName::Yes,
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'$' | 0x80.. => InName::Yes,
             _ => InName::No,
         };
         byte += 1;
@@ -32,14 +31,13 @@ pub(crate) fn name_end(source: &[u8], start: usize) -> (usize, bool) {
     let mut escaped = false;
     while let Some(&byte) = source.get(end) {
         match IN_NAME[byte as usize] {
-            InName::Yes => end += 1,
             InName::No => break,
             InName::Look if byte == b'\\' => {
                 escaped = true;
                 end = escape_end(source, end);
             }
             InName::Look if wide_space(source, end).is_some() => break,
-            InName::Look => end += 1,
+            InName::Yes | InName::Look => end += 1,
         }
     }
     (end, escaped)
@@ -163,7 +161,7 @@ pub(crate) fn block_comment_end(source: &[u8], mut position: usize) -> Skipped {
 
 /// Whether the byte at `position` continues the name before it.
 pub(crate) fn continues_name(source: &[u8], position: usize) -> bool {
-    source.get(position).is_some_and(|byte| {
-        IN_NAME[*byte as usize] != InName::No && wide_space(source, position).is_none()
-    })
+    source
+        .get(position)
+        .is_some_and(|byte| IN_NAME[*byte as usize] != InName::No && wide_space(source, position).is_none())
 }

@@ -97,7 +97,13 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) fn add(&mut self, offset: usize, rule: &'static str, severity: Severity, message: &'static str) {
+    pub(crate) fn add(
+        &mut self,
+        offset: usize,
+        rule: &'static str,
+        severity: Severity,
+        message: &'static str,
+    ) {
         self.add_with(offset, rule, severity, || Cow::Borrowed(message));
     }
 

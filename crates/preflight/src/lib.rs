@@ -67,7 +67,9 @@ pub fn check_policy(source: &[u8], policy: &Policy, options: Options) -> Report 
         let mut collector = Collector::default();
         let (length, most) = (source.len(), policy.max_source_bytes);
         collector.add_with(0, "source-size", Severity::Error, || {
-            Cow::Owned(format!("The source has {length} bytes and the policy allows {most}; make it shorter."))
+            Cow::Owned(format!(
+                "The source has {length} bytes and the policy allows {most}; make it shorter."
+            ))
         });
         return collector.into_report(source);
     }

@@ -31,8 +31,7 @@ impl<S: Sink> Sink for Counting<S> {
 /// The steps for a check and for a policy that reads everything.
 fn steps(source: &str) -> usize {
     let source = source.as_bytes();
-    let checked =
-        Scanner::new(source, Counting { inner: Rules::new(Options::default()), steps: 0 }).run();
+    let checked = Scanner::new(source, Counting { inner: Rules::new(Options::default()), steps: 0 }).run();
     let policy = Policy {
         forbidden_identifiers: BTreeSet::from([b"a".to_vec()]),
         forbid_dynamic_import: true,
@@ -47,13 +46,78 @@ fn steps(source: &str) -> usize {
 
 /// What could be read again and again: unclosed literals, brackets, what a word reads ahead, what a `?` looks at.
 const PIECES: &[&str] = &[
-    "=/[", "/", "'\\", "`", "`${", "`${`", "${", "(", "{", "[", "<", "a<", "=<", ">", ")", "}", "]", "?", "a?",
-    "? ", "?/**/", "/*", "//", "\\", "\\u{0", "\\u0061", "fetch ", "fetch/**/", "globalThis.", "globalThis[",
-    "globalThis['globalThis']", "globalThis['", "window.self", "WebSocket ", "WebSocket,", "a<WebSocket,",
-    ".constructor", "import ", "import type ", "export type ", "type ", "async ", "let ", "class ",
-    "class extends ", "function ", "function(", "case ", "a:", "a?b:", "type a=", "interface a<", "=>", "=>{",
-    "\u{2028}", "\u{a0}", "\u{e9}", "<!--", "-->", "@", "#", ".", "...", "1", "1e", "0x", "import(", "import.defer",
-    "a as b extends c?", "'import '", "/*import ", "'globalThis ",
+    "=/[",
+    "/",
+    "'\\",
+    "`",
+    "`${",
+    "`${`",
+    "${",
+    "(",
+    "{",
+    "[",
+    "<",
+    "a<",
+    "=<",
+    ">",
+    ")",
+    "}",
+    "]",
+    "?",
+    "a?",
+    "? ",
+    "?/**/",
+    "/*",
+    "//",
+    "\\",
+    "\\u{0",
+    "\\u0061",
+    "fetch ",
+    "fetch/**/",
+    "globalThis.",
+    "globalThis[",
+    "globalThis['globalThis']",
+    "globalThis['",
+    "window.self",
+    "WebSocket ",
+    "WebSocket,",
+    "a<WebSocket,",
+    ".constructor",
+    "import ",
+    "import type ",
+    "export type ",
+    "type ",
+    "async ",
+    "let ",
+    "class ",
+    "class extends ",
+    "function ",
+    "function(",
+    "case ",
+    "a:",
+    "a?b:",
+    "type a=",
+    "interface a<",
+    "=>",
+    "=>{",
+    "\u{2028}",
+    "\u{a0}",
+    "\u{e9}",
+    "<!--",
+    "-->",
+    "@",
+    "#",
+    ".",
+    "...",
+    "1",
+    "1e",
+    "0x",
+    "import(",
+    "import.defer",
+    "a as b extends c?",
+    "'import '",
+    "/*import ",
+    "'globalThis ",
 ];
 
 #[test]
@@ -62,7 +126,10 @@ fn the_work_grows_with_the_source_and_no_faster() {
         let at = |length: usize| steps(&piece.repeat(length / piece.len()));
         let (short, long) = (at(4_000), at(64_000));
         assert!(short <= 60 * 4_000, "{piece:?} takes {short} steps for 4000 bytes");
-        assert!(long <= 17 * short + 4_000, "{piece:?} takes {short} steps, and {long} for 16 times the length");
+        assert!(
+            long <= 17 * short + 4_000,
+            "{piece:?} takes {short} steps, and {long} for 16 times the length"
+        );
     }
 }
 
@@ -75,7 +142,11 @@ fn pairs_of_pieces_do_not_make_each_other_slow() {
                 format!("{}{}", first.repeat(400), second.repeat(400)),
             ] {
                 let steps = steps(&source);
-                assert!(steps <= 64 * source.len() + 1_000, "{first:?}, {second:?}: {steps} for {}", source.len());
+                assert!(
+                    steps <= 64 * source.len() + 1_000,
+                    "{first:?}, {second:?}: {steps} for {}",
+                    source.len()
+                );
             }
         }
     }

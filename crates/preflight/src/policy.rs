@@ -140,7 +140,8 @@ impl<'a> PolicyRules<'a> {
         while position < text.len() {
             if !starts_name(text, position) {
                 // A digit starts no name, and what follows it belongs to it.
-                position = if continues_name(text, position) { name_end(text, position).0 } else { position + 1 };
+                position =
+                    if continues_name(text, position) { name_end(text, position).0 } else { position + 1 };
                 continue;
             }
             let end = name_end(text, position).0.max(position + 1);

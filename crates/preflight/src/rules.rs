@@ -24,14 +24,13 @@ impl Default for Options {
 }
 
 const STATIC_IMPORT: &str = "There are no modules to import here; write a plain script and have the host bind the functions it needs.";
-const STATIC_EXPORT: &str = "There is nobody to export to; make the value to return the script's last expression.";
+const STATIC_EXPORT: &str =
+    "There is nobody to export to; make the value to return the script's last expression.";
 const DYNAMIC_IMPORT: &str = "There is no module loader; have the host bind the functions you need.";
 const REQUIRE: &str =
     "There is no `require`; write it in plain JavaScript or have the host bind the function you need.";
-const FETCH: &str =
-    "There is no network; have the host bind a function that fetches, or pass the data in.";
-const XHR: &str =
-    "There is no XMLHttpRequest and no network; have the host bind a function that fetches, or pass the data in.";
+const FETCH: &str = "There is no network; have the host bind a function that fetches, or pass the data in.";
+const XHR: &str = "There is no XMLHttpRequest and no network; have the host bind a function that fetches, or pass the data in.";
 const WEBSOCKET: &str =
     "There is no WebSocket and no network; have the host bind functions that send and receive.";
 const PROCESS: &str = "There is no `process`; pass what you need of the environment in as data.";
@@ -42,8 +41,7 @@ const GLOBAL_ALIAS: &str =
     "The global object does not have it either; have the host bind a function, or pass the data in.";
 const PROTO: &str =
     "`__proto__` reaches for prototypes; use Object.getPrototypeOf, Object.create or a Map instead.";
-const CONSTRUCTOR: &str =
-    "`.constructor.constructor` is the Function constructor and leads to nothing outside; call what you need directly.";
+const CONSTRUCTOR: &str = "`.constructor.constructor` is the Function constructor and leads to nothing outside; call what you need directly.";
 const EVAL: &str = "Code made from text is not checked; write the code out, or use JSON.parse for data.";
 
 /// Names of the global object itself.
@@ -101,38 +99,51 @@ impl Rules {
                 self.collector.add(start, "proto", Severity::Warning, PROTO);
             }
             (b"import", Role::Keyword) => self.import(source, &span),
-            (b"export", Role::Keyword) => {
-                if !self.options.allow_import && !exports_type(&mut self.reader, source, span.end) {
-                    self.error(start, "static-export", STATIC_EXPORT);
-                }
-            }
-            (b"constructor", Role::Member) if start >= self.constructors_end => {
-                if let Next::Property(second, end) = self.reader.next(source, span.end)
-                    && *second == *b"constructor"
-                {
-                    self.constructors_end = end;
-                    self.collector.add(start, "constructor-constructor", Severity::Warning, CONSTRUCTOR);
-                }
-            }
-            (b"Function", Role::New) | (b"eval", Role::Reference) if self.options.report_eval => {
-                if self.reader.next(source, span.end) == Next::Call {
-                    self.collector.add(start, "eval", Severity::Info, EVAL);
-                }
-            }
-            (b"XMLHttpRequest" | b"WebSocket" | b"child_process", _) => {
-                if is_variable(&mut self.reader, source, &span, role)
-                    && !in_type_arguments(&mut self.reader, source, &span)
-                {
-                    let (rule, message) = match name[0] {
-                        b'X' => ("xhr", XHR),
-                        b'W' => ("websocket", WEBSOCKET),
-                        _ => ("child-process", CHILD_PROCESS),
-                    };
-                    self.error(start, rule, message);
-                }
-            }
+            (b"export", Role::Keyword) => self.export(source, &span),
+            (b"constructor", Role::Member) => self.constructor(source, &span),
+            (b"Function", Role::New) | (b"eval", Role::Reference) => self.eval(source, &span),
+            (b"XMLHttpRequest", _) => self.absent(source, &span, role, ("xhr", XHR)),
+            (b"WebSocket", _) => self.absent(source, &span, role, ("websocket", WEBSOCKET)),
+            (b"child_process", _) => self.absent(source, &span, role, ("child-process", CHILD_PROCESS)),
             (_, Role::Reference | Role::New) => self.variable(source, name, span),
             _ => {}
+        }
+    }
+
+    fn export(&mut self, source: &[u8], span: &Range<usize>) {
+        if !self.options.allow_import && !exports_type(&mut self.reader, source, span.end) {
+            self.error(span.start, "static-export", STATIC_EXPORT);
+        }
+    }
+
+    fn constructor(&mut self, source: &[u8], span: &Range<usize>) {
+        if span.start >= self.constructors_end
+            && let Next::Property(second, end) = self.reader.next(source, span.end)
+            && *second == *b"constructor"
+        {
+            self.constructors_end = end;
+            self.collector.add(span.start, "constructor-constructor", Severity::Warning, CONSTRUCTOR);
+        }
+    }
+
+    fn eval(&mut self, source: &[u8], span: &Range<usize>) {
+        if self.options.report_eval && self.reader.next(source, span.end) == Next::Call {
+            self.collector.add(span.start, "eval", Severity::Info, EVAL);
+        }
+    }
+
+    /// A variable that does not exist, whatever is done with it.
+    fn absent(
+        &mut self,
+        source: &[u8],
+        span: &Range<usize>,
+        role: Role,
+        (code, message): (&'static str, &'static str),
+    ) {
+        if is_variable(&mut self.reader, source, span, role)
+            && !in_type_arguments(&mut self.reader, source, span)
+        {
+            self.error(span.start, code, message);
         }
     }
 
@@ -210,7 +221,7 @@ pub(crate) fn imports(reader: &mut Reader, source: &[u8], end: usize) -> Import 
     match reader.next(source, end) {
         Next::Call => Import::Dynamic,
         Next::Property(name, after)
-            if matches!(*name, [b'd', ..] | [b's', ..]) && reader.next(source, after) == Next::Call =>
+            if matches!(&*name, b"defer" | b"source") && reader.next(source, after) == Next::Call =>
         {
             Import::Dynamic
         }
@@ -242,7 +253,8 @@ fn exports_type(reader: &mut Reader, source: &[u8], end: usize) -> bool {
 fn word(reader: &mut Reader, source: &[u8], end: usize, expected: &[u8]) -> Option<usize> {
     let (_, start) = reader.token(source, end);
     let after = start + expected.len();
-    (source[start..].starts_with(expected) && !crate::characters::continues_name(source, after)).then_some(after)
+    (source[start..].starts_with(expected) && !crate::characters::continues_name(source, after))
+        .then_some(after)
 }
 
 /// Whether a word stands for a variable.
@@ -255,11 +267,7 @@ pub(crate) fn is_variable(reader: &mut Reader, source: &[u8], span: &Range<usize
 }
 
 /// What is done with the global object, and where that ends: `globalThis.window.self` is the same object.
-pub(crate) fn through_global<'a>(
-    reader: &mut Reader,
-    source: &'a [u8],
-    mut end: usize,
-) -> (Next<'a>, usize) {
+pub(crate) fn through_global<'a>(reader: &mut Reader, source: &'a [u8], mut end: usize) -> (Next<'a>, usize) {
     loop {
         match reader.next(source, end) {
             Next::Property(name, after) if is_global_object(&name) => end = after,
@@ -275,7 +283,8 @@ const MAX_TYPE_ARGUMENTS: usize = 64;
 /// comparisons, which only what follows them can tell; a comparison of a comparison makes no sense with these words.
 fn in_type_arguments(reader: &mut Reader, source: &[u8], span: &Range<usize>) -> bool {
     let is_type = |byte: &u8| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.' | b',' | b' ' | b'|' | b'&' | b'[' | b']')
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'_' | b'$' | b'.' | b',' | b' ' | b'|' | b'&' | b'[' | b']')
     };
     let before = &source[span.start.saturating_sub(MAX_TYPE_ARGUMENTS)..span.start];
     let after = &source[span.end..source.len().min(span.end + MAX_TYPE_ARGUMENTS)];

@@ -54,6 +54,7 @@ pub(crate) trait Sink {
 }
 
 /// The state of a scan.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own about where the scan stands")]
 pub(crate) struct Scanner<'a, S> {
     pub(crate) source: &'a [u8],
     pub(crate) sink: S,
@@ -337,7 +338,9 @@ impl<'a, S: Sink> Scanner<'a, S> {
                 self.expect = Expect::Operand;
             }
             b'<' => self.less(),
-            b'>' if self.top.kind == Kind::Angle && (self.expect.is_type() || self.expect.is_after_type()) => {
+            b'>' if self.top.kind == Kind::Angle
+                && (self.expect.is_type() || self.expect.is_after_type()) =>
+            {
                 self.expect = self.pop().then;
             }
             b'|' | b'&' if next != byte && (self.expect.is_type() || self.expect.is_after_type()) => {

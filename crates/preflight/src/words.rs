@@ -179,7 +179,10 @@ impl<S: Sink> Scanner<'_, S> {
 
     /// After `let`: whether it declares. Else it is a name, as scripts may use it.
     fn binding_follows(&mut self, end: usize) -> bool {
-        matches!(self.follows(end), Some(b'[' | b'{' | b'_' | b'$' | b'\\' | b'a'..=b'z' | b'A'..=b'Z' | 0x80..))
+        matches!(
+            self.follows(end),
+            Some(b'[' | b'{' | b'_' | b'$' | b'\\' | b'a'..=b'z' | b'A'..=b'Z' | 0x80..)
+        )
     }
 }
 

@@ -257,7 +257,9 @@ fn findings_are_bounded_and_all_of_them_count() {
 
 #[test]
 fn whatever_does_not_parse_is_read_to_its_end() {
-    for source in ["'", "\"abc\n fetch(1)", "`${`${", "/*", "/[/", "\\", "\\u{", "}}}", ")]}", "a?.", "#", "<!--"] {
+    for source in
+        ["'", "\"abc\n fetch(1)", "`${`${", "/*", "/[/", "\\", "\\u{", "}}}", ")]}", "a?.", "#", "<!--"]
+    {
         check(source.as_bytes(), Options::default());
     }
     expect("'abc\n fetch(1)", &["fetch"]);

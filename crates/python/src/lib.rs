@@ -9,6 +9,7 @@ mod functions;
 mod in_process;
 mod isolated;
 mod options;
+mod preflight;
 mod thread_bound;
 mod to_python;
 mod undefined;
@@ -22,6 +23,8 @@ mod _pydeno {
     use super::in_process::InProcessRuntime;
     #[pymodule_export]
     use super::isolated::{IsolatedRuntime, set_zygote_rotation, shut_down};
+    #[pymodule_export]
+    use super::preflight::{SourcePolicy, check_source};
     #[pymodule_export]
     use super::undefined::UndefinedType;
 
