@@ -173,6 +173,7 @@ def test_check_prints_json_and_sarif_for_other_programs(tmp_path: Path) -> None:
     assert done.stdout.isascii()
     report = json.loads(done.stdout)
     assert report["ok"] is False
+    assert report["files"][0]["file"] == str(script)
     places = [
         (finding["rule"], finding["line"], finding["column"], finding["severity"])
         for finding in report["files"][0]["findings"]

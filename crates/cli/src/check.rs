@@ -48,17 +48,24 @@ fn read(input: &Input, options: Options) -> Result<Checked, String> {
         Input::Code(code) => (code.as_encoded_bytes().to_vec(), "command".to_owned()),
         Input::Stdin => (limited(io::stdin().lock(), "standard input")?, "stdin".to_owned()),
         Input::File(path) => {
-            let name = Text::from(path.display().to_string()).display_safe().into_owned();
-            let file = File::open(path).map_err(|error| format!("{name}: {error}"))?;
-            (limited(file, &name)?, name)
+            let name = path.display().to_string();
+            let shown = shown(&name);
+            let file = File::open(path).map_err(|error| format!("{shown}: {error}"))?;
+            (limited(file, &shown)?, name)
         }
     };
     Ok(Checked { name, report: check(&bytes, options) })
 }
 
+/// A file's name without what a terminal would act on.
+fn shown(name: &str) -> String {
+    Text::from(name).display_safe().into_owned()
+}
+
 fn lines(checked: &[Checked]) -> String {
     let mut text = String::new();
     for Checked { name, report } in checked {
+        let name = shown(name);
         for finding in &report.findings {
             text.push_str(&format!("{name}:{finding}\n"));
         }
