@@ -1,9 +1,9 @@
-//! Prints what is text in each file named: `spans FILE...`, a line `= FILE` and then `kind start end` in bytes. The
-//! comparison with a parser in `tests/oracle` reads it.
+//! Prints what the scanner takes the stretches of files for: `spans FILE...` prints a line `= FILE` and then lines
+//! `kind start end`, in bytes. The comparison with a parser in `tests/oracle` reads it.
 
 use std::io::Write as _;
 
-use pydeno_preflight::{TextKind, spans};
+use pydeno_preflight::{SpanKind, TextKind, spans};
 
 fn main() -> std::io::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -12,10 +12,12 @@ fn main() -> std::io::Result<()> {
         writeln!(out, "= {name}")?;
         for span in spans(&source) {
             let kind = match span.kind {
-                TextKind::Comment => "comment",
-                TextKind::String => "string",
-                TextKind::Template => "template",
-                TextKind::Regex => "regex",
+                SpanKind::Text(TextKind::Comment) => "comment",
+                SpanKind::Text(TextKind::String) => "string",
+                SpanKind::Text(TextKind::Template) => "template",
+                SpanKind::Text(TextKind::Regex) => "regex",
+                SpanKind::Property => "property",
+                SpanKind::Type => "type",
             };
             writeln!(out, "{kind} {} {}", span.range.start, span.range.end)?;
         }

@@ -149,21 +149,25 @@ struct Place {
 
 impl Place {
     fn advance(&mut self, source: &[u8], to: usize) {
-        while self.offset < to {
+        let may_end_line = |byte: &u8| matches!(byte, b'\n' | b'\r' | 0xe2);
+        let mut start = self.offset;
+        while let Some(length) = source[self.offset..to].iter().position(may_end_line) {
+            self.offset += length;
             if let Some(length) = line_end(source, self.offset) {
-                self.offset += length;
+                self.offset = (self.offset + length).min(to);
                 self.line += 1;
                 self.column = 1;
+                start = self.offset;
             } else {
                 self.offset += 1;
-                // The column moves on where a code point has ended.
-                self.column += usize::from(!is_continuation(source, self.offset));
             }
         }
+        self.offset = to;
+        self.column += source[start..to].iter().filter(|byte| !is_continuation(**byte)).count();
     }
 }
 
-/// Whether the byte at `offset` continues a code point.
-fn is_continuation(source: &[u8], offset: usize) -> bool {
-    source.get(offset).is_some_and(|byte| byte & 0xc0 == 0x80)
+/// Whether a byte is not the first of its code point.
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
 }

@@ -1,6 +1,7 @@
 //! What the scanner remembers: what may come next, and which brackets are open.
 
 /// What the grammar expects at a point. It decides whether `/` divides, what `{` opens and what a word is.
+/// Those up to `Default` take any expression or statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expect {
     /// A statement.
@@ -11,26 +12,26 @@ pub(crate) enum Expect {
     New,
     /// The operand of `return` or `yield`, or the end of the line.
     Return,
+    /// The body of an arrow function.
+    ArrowBody,
     /// What follows an operand: an operator, a call, the end of the statement.
     After,
     /// What follows a word that began a statement: the colon of a label, too.
     FirstWord,
+    /// The parenthesis of `if`, `for`, `while` or `with`.
+    ControlHead,
+    /// What follows `export`.
+    Export,
+    /// What follows `import`.
+    ImportHead,
+    /// What follows `default`, of an export or a switch.
+    Default,
     /// A property's name, after a dot.
     Member,
     /// A key of an object literal or a class.
     Key,
     /// What follows a key, or a modifier in front of one.
     KeyDone,
-    /// The parenthesis of `if`, `for`, `while` or `with`.
-    ControlHead,
-    /// The body of an arrow function.
-    ArrowBody,
-    /// What follows `export`.
-    Export,
-    /// What follows `default`, of an export or a switch.
-    Default,
-    /// What follows `import`.
-    ImportHead,
     /// The name of a function, or its parameters.
     FunctionName,
     /// The name of a class, its heritage or its body.
@@ -56,6 +57,13 @@ impl Expect {
             self,
             Self::Statement | Self::Operand | Self::New | Self::Return | Self::ArrowBody | Self::Default
         )
+    }
+
+    /// Whether a word here is a keyword, an operator or a variable.
+    #[inline]
+    pub(crate) fn is_expression(self) -> bool {
+        // Asked of every word, and one comparison by the order of the variants.
+        (self as u8) <= Self::Default as u8
     }
 
     /// Whether an operand has just ended, as far as expressions are concerned.

@@ -49,7 +49,7 @@ pub use finding::{Finding, MAX_FINDINGS, Report, Severity};
 pub use policy::Policy;
 pub use rules::Options;
 pub use scanner::TextKind;
-pub use spans::{Span, spans};
+pub use spans::{Span, SpanKind, spans};
 
 use finding::Collector;
 use policy::PolicyRules;

@@ -20,11 +20,11 @@ pub(crate) enum Role {
     New,
     /// `import` or `export`, as a keyword.
     Keyword,
-    /// A property, after a dot.
+    /// A property after a dot, or a member that a class declares.
     Member,
     /// A key of an object literal; followed by neither a colon nor a parenthesis it is a variable as well.
     ObjectKey,
-    /// A name that is given: a class's member, a function, a class, a type, what an import is called.
+    /// A name that is given: a function, a class, a type, what an import is called.
     Name,
     /// It belongs to a type.
     Type,
@@ -110,6 +110,41 @@ impl<'a, S: Sink> Scanner<'a, S> {
                     continue;
                 }
                 b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'\\' => position = self.name(start),
+                // The most frequent punctuators; the others are matched apart.
+                b'(' => {
+                    self.open_parenthesis();
+                    position += 1;
+                }
+                b')' => {
+                    self.close([Kind::Parenthesis, Kind::TypeParenthesis]);
+                    position += 1;
+                }
+                b',' => {
+                    self.comma();
+                    position += 1;
+                }
+                b';' => {
+                    self.semicolon();
+                    position += 1;
+                }
+                b':' => {
+                    self.colon();
+                    position += 1;
+                }
+                b'{' => {
+                    self.open_brace();
+                    position += 1;
+                }
+                b'[' => {
+                    self.open_bracket();
+                    position += 1;
+                }
+                b']' => {
+                    self.close([Kind::Bracket, Kind::TypeBracket]);
+                    position += 1;
+                }
+                b'.' => position = self.dot(start),
+                b'=' => position = self.equals(start),
                 0x80.. => {
                     if let Some((length, ends_line)) = wide_space(source, position) {
                         self.newline |= ends_line;
@@ -270,32 +305,38 @@ impl<'a, S: Sink> Scanner<'a, S> {
         self.expect = if kinds.contains(&self.top.kind) { self.pop().then } else { Expect::After };
     }
 
-    #[allow(clippy::too_many_lines, reason = "one arm a punctuator")]
+    fn dot(&mut self, start: usize) -> usize {
+        match self.source.get(start + 1) {
+            Some(byte) if byte.is_ascii_digit() => return self.number(start),
+            Some(b'.') if self.source.get(start + 2) == Some(&b'.') => {
+                if self.expect != Expect::InType {
+                    self.expect = Expect::Operand;
+                }
+                return start + 3;
+            }
+            _ if self.expect.is_type() => {}
+            _ if self.expect.is_after_type() => self.expect = Expect::Type,
+            _ => self.expect = Expect::Member,
+        }
+        start + 1
+    }
+
+    fn equals(&mut self, start: usize) -> usize {
+        let is_arrow = self.source.get(start + 1) == Some(&b'>');
+        self.expect = match self.expect {
+            Expect::InType => Expect::InType,
+            Expect::TypeParenthesis if is_arrow => Expect::Type,
+            _ if is_arrow => Expect::ArrowBody,
+            Expect::AliasName => Expect::Type,
+            _ => Expect::Operand,
+        };
+        start + 1 + usize::from(is_arrow)
+    }
+
     fn punctuator(&mut self, start: usize, byte: u8) -> usize {
         let next = self.source.get(start + 1).copied().unwrap_or(0);
         let mut end = start + 1;
         match byte {
-            b'(' => self.open_parenthesis(),
-            b'[' => self.open_bracket(),
-            b'{' => self.open_brace(),
-            b')' => self.close([Kind::Parenthesis, Kind::TypeParenthesis]),
-            b']' => self.close([Kind::Bracket, Kind::TypeBracket]),
-            b';' => self.semicolon(),
-            b',' => self.comma(),
-            b':' => self.colon(),
-            b'.' => {
-                if next.is_ascii_digit() {
-                    return self.number(start);
-                }
-                if next == b'.' && self.source.get(start + 2) == Some(&b'.') {
-                    end = start + 3;
-                    if self.expect != Expect::InType {
-                        self.expect = Expect::Operand;
-                    }
-                } else if !self.expect.is_type() {
-                    self.expect = if self.expect.is_after_type() { Expect::Type } else { Expect::Member };
-                }
-            }
             b'?' => {
                 if next == b'.' && !self.source.get(start + 2).is_some_and(u8::is_ascii_digit) {
                     self.expect = Expect::Member;
@@ -306,21 +347,6 @@ impl<'a, S: Sink> Scanner<'a, S> {
                     return start + 2;
                 }
                 self.question(end);
-            }
-            b'=' if next == b'>' => {
-                end = start + 2;
-                self.expect = match self.expect {
-                    Expect::InType => Expect::InType,
-                    Expect::TypeParenthesis => Expect::Type,
-                    _ => Expect::ArrowBody,
-                };
-            }
-            b'=' => {
-                self.expect = match self.expect {
-                    Expect::InType => Expect::InType,
-                    Expect::AliasName => Expect::Type,
-                    _ => Expect::Operand,
-                };
             }
             b'+' | b'-' if next == byte => {
                 end = start + 2;
@@ -456,7 +482,7 @@ impl<'a, S: Sink> Scanner<'a, S> {
 
     fn comma(&mut self) {
         self.expect = match self.expect {
-            Expect::InType | Expect::InterfaceHead => return,
+            Expect::InType | Expect::InterfaceHead | Expect::ImportHead => return,
             _ if self.expect.is_after_type() && self.top.kind == Kind::ClassHeader => Expect::Type,
             _ if self.top.kind.has_keys() => Expect::Key,
             _ => Expect::Operand,

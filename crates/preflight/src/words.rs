@@ -10,23 +10,43 @@ impl<S: Sink> Scanner<'_, S> {
     /// A word of code. A keyword with escapes in it is none.
     #[inline]
     pub(crate) fn word(&mut self, span: Range<usize>, escaped: bool) {
-        let role = match self.expect {
+        let role = if self.expect.is_expression() {
+            // The shortest keywords have two letters, and all are in lower case.
+            let text = &self.source[span.clone()];
+            if text.len() == 1 || !text[0].is_ascii_lowercase() || escaped || text.len() > 10 {
+                self.identifier()
+            } else {
+                self.keyword_or_identifier(&span)
+            }
+        } else {
+            self.word_elsewhere(&span)
+        };
+        self.sink.word(self.source, span, escaped, role);
+    }
+
+    /// A word where only a certain kind of name can stand, or in a type.
+    fn word_elsewhere(&mut self, span: &Range<usize>) -> Role {
+        match self.expect {
             Expect::Member => {
                 self.expect = Expect::After;
                 Role::Member
             }
             Expect::Key | Expect::KeyDone => {
                 self.expect = Expect::KeyDone;
-                if self.top.kind == Kind::Object { Role::ObjectKey } else { Role::Name }
+                match self.top.kind {
+                    Kind::Object => Role::ObjectKey,
+                    Kind::Class => Role::Member,
+                    _ => Role::Name,
+                }
             }
             Expect::FunctionName => {
                 self.expect = Expect::After;
                 Role::Name
             }
-            Expect::ClassName => self.class_name(&span),
+            Expect::ClassName => self.class_name(span),
             Expect::AliasName => Role::Name,
             Expect::InType | Expect::InterfaceHead => Role::Type,
-            Expect::Type => self.word_of_type(&span),
+            Expect::Type => self.word_of_type(span),
             Expect::TypeAfter | Expect::TypeParenthesis
                 if !self.newline && matches!(&self.source[span.clone()], b"extends" | b"is") =>
             {
@@ -34,17 +54,8 @@ impl<S: Sink> Scanner<'_, S> {
                 self.expect = Expect::Type;
                 Role::Type
             }
-            _ => {
-                // The shortest keywords have two letters, and all are in lower case.
-                let text = &self.source[span.clone()];
-                if text.len() == 1 || !text[0].is_ascii_lowercase() || escaped || text.len() > 10 {
-                    self.identifier()
-                } else {
-                    self.keyword_or_identifier(&span)
-                }
-            }
-        };
-        self.sink.word(self.source, span, escaped, role);
+            _ => self.keyword_or_identifier(span),
+        }
     }
 
     fn class_name(&mut self, span: &Range<usize>) -> Role {
@@ -88,7 +99,7 @@ impl<S: Sink> Scanner<'_, S> {
         };
         if self.starts_member() {
             self.expect = Expect::KeyDone;
-            return Role::Name;
+            return Role::Member;
         }
         let begins = match self.expect {
             Expect::Statement => true,
