@@ -46,7 +46,9 @@ wheel: $(VENV)/.demo-tools ## the wheel, in dist/
 .PHONY: bench
 bench: $(VENV)/.installed $(VENV)/.dev-tools ## the measurements; they fail on nothing
 	@$(BIN)/python benches/figures.py
+	@$(BIN)/python benches/check_source.py
 	cargo bench --locked -p pydeno-engine --bench engine
+	cargo bench --locked -p pydeno-preflight --bench check
 
 .PHONY: clean
 clean: ## remove what the other targets made, except cargo's own build cache

@@ -1,11 +1,13 @@
 // Compares the scanner's idea of what is a variable or keyword, a property, a string, a comment, a template and a regular
-// expression with acorn's, word by word, on the files of npm packages: node compare.mjs SPANS_PROGRAM FILE...
+// expression with acorn's, word by word, on the files of npm packages: node --expose-internals compare.cjs SPANS_PROGRAM < LIST
+//
+// LIST names a file a line. acorn is the one that Node itself has inside.
 //
 // Prints one JSON object: how many files and words were compared, how many words differ, where the first few are, and
 // which files acorn itself refuses.
-import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import * as acorn from "acorn";
+const { spawnSync } = require("node:child_process");
+const { readFileSync } = require("node:fs");
+const acorn = require("internal/deps/acorn/acorn/dist/acorn");
 
 const CODES = { code: 0, string: 1, comment: 2, template: 3, regex: 4, property: 5, type: 6, either: 7 };
 const NAMES = Object.keys(CODES);
@@ -75,7 +77,8 @@ function unitsOfBytes(source, bytes) {
   return units;
 }
 
-const [program, ...files] = process.argv.slice(2);
+const program = process.argv[2];
+const files = readFileSync(0, "utf8").split("\n").filter(Boolean);
 const result = { files: 0, words: 0, differences: 0, places: [], refused: [] };
 for (let first = 0; first < files.length; first += 200) {
   const batch = files.slice(first, first + 200);
