@@ -41,6 +41,7 @@ mod reading;
 mod rules;
 mod scanner;
 mod spans;
+mod word_set;
 mod words;
 
 use std::borrow::Cow;

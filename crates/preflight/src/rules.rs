@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::finding::{Collector, Severity};
 use crate::reading::{Next, Reader, meaning};
 use crate::scanner::{Role, Sink, TextKind};
+use crate::word_set::WordSet;
 
 /// What a check lets pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,16 +58,26 @@ fn is_outside(name: &[u8]) -> bool {
     )
 }
 
-/// Whether the word can be the name of a rule: cheap, as it is asked of every word.
-#[inline]
-fn is_candidate(word: &[u8]) -> bool {
-    // 4 for `Deno` and `eval`, 14 for `XMLHttpRequest`.
-    (4..=14).contains(&word.len())
-        && matches!(
-            word[0],
-            b'i' | b'e' | b'r' | b'f' | b'X' | b'W' | b'p' | b'D' | b'c' | b'g' | b's' | b'w' | b'_' | b'F'
-        )
-}
+/// The words that rules are about.
+static RULE_WORDS: WordSet = WordSet::new(&[
+    "import",
+    "export",
+    "require",
+    "fetch",
+    "XMLHttpRequest",
+    "WebSocket",
+    "process",
+    "Deno",
+    "child_process",
+    "globalThis",
+    "self",
+    "window",
+    "global",
+    "__proto__",
+    "constructor",
+    "eval",
+    "Function",
+]);
 
 /// The rules as a sink of the scanner.
 pub(crate) struct Rules {
@@ -192,10 +203,10 @@ impl Sink for Rules {
     fn word(&mut self, source: &[u8], span: Range<usize>, escaped: bool, role: Role) {
         if escaped {
             let name = meaning(source, span.clone());
-            if is_candidate(&name) {
+            if RULE_WORDS.may_hold(&name) {
                 self.named(source, &name, span, role);
             }
-        } else if is_candidate(&source[span.clone()]) && role != Role::Type {
+        } else if RULE_WORDS.may_hold(&source[span.clone()]) && role != Role::Type {
             self.named(source, &source[span.clone()], span, role);
         }
     }

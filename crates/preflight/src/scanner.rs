@@ -99,6 +99,13 @@ impl<'a, S: Sink> Scanner<'a, S> {
         }
         while let Some(&byte) = source.get(position) {
             let start = position;
+            // Half of all tokens are words. Telling them apart first leaves a jump that is easier to predict.
+            if byte.is_ascii_alphabetic() {
+                position = self.name(start);
+                self.newline = false;
+                self.sink.steps(position - start);
+                continue;
+            }
             match byte {
                 b' ' | b'\t' | 0x0b | 0x0c => {
                     position += 1;
@@ -109,7 +116,7 @@ impl<'a, S: Sink> Scanner<'a, S> {
                     position += 1;
                     continue;
                 }
-                b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'\\' => position = self.name(start),
+                b'_' | b'$' | b'\\' => position = self.name(start),
                 // The most frequent punctuators; the others are matched apart.
                 b'(' => {
                     self.open_parenthesis();

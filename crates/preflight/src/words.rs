@@ -5,18 +5,57 @@ use std::ops::Range;
 use crate::characters::skip_trivia;
 use crate::frame::{Expect, Kind};
 use crate::scanner::{Role, Scanner, Sink};
+use crate::word_set::WordSet;
+
+/// The words that mean something where an expression or a statement can stand.
+static KEYWORDS: WordSet = WordSet::new(&[
+    "as",
+    "async",
+    "await",
+    "break",
+    "case",
+    "class",
+    "const",
+    "continue",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "export",
+    "extends",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "of",
+    "return",
+    "satisfies",
+    "throw",
+    "type",
+    "typeof",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
+]);
 
 impl<S: Sink> Scanner<'_, S> {
     /// A word of code. A keyword with escapes in it is none.
     #[inline]
     pub(crate) fn word(&mut self, span: Range<usize>, escaped: bool) {
         let role = if self.expect.is_expression() {
-            // The shortest keywords have two letters, and all are in lower case.
-            let text = &self.source[span.clone()];
-            if text.len() == 1 || !text[0].is_ascii_lowercase() || escaped || text.len() > 10 {
-                self.identifier()
-            } else {
+            if KEYWORDS.may_hold(&self.source[span.clone()]) && !escaped {
                 self.keyword_or_identifier(&span)
+            } else {
+                self.identifier()
             }
         } else {
             self.word_elsewhere(&span)
