@@ -57,7 +57,8 @@ def test_every_word_of_real_files_is_what_the_parser_says(spans: str) -> None:
     assert result["differences"] == 0
     assert result["words"] > 500_000
     assert result["files"] > 1000
-    assert len(result["refused"]) < result["files"] / 100, result["refused"]
+    refused = [name for name in result["refused"] if name.startswith(str(NODE))]
+    assert len(refused) < 10, refused
 
 
 def test_the_comparison_notices_a_scanner_that_is_wrong(spans: str, tmp_path: Path) -> None:

@@ -109,6 +109,7 @@ impl<S: Sink> Scanner<'_, S> {
     fn word_of_type(&mut self, span: &Range<usize>) -> Role {
         self.expect = match &self.source[span.clone()] {
             b"keyof" | b"typeof" | b"infer" | b"readonly" | b"unique" | b"asserts" | b"new" | b"abstract"
+            | b"import"
                 if self.name_or_bracket_follows(span.end) =>
             {
                 Expect::Type

@@ -31,6 +31,8 @@ fn names_in_types_are_no_findings() {
         "new Map<string, WebSocket>()",
         "let a: typeof import('a')",
         "let a: import('a').B = 1",
+        "let a: b[] | import('c').D<import('e').F> | import('g').H = 1",
+        "function f(): import('a').B { }",
         "function f(this: WebSocket, ...rest: WebSocket[]): asserts this is WebSocket {}",
         "let a: new (x: WebSocket) => WebSocket",
         "let a: readonly WebSocket[], b: keyof WebSocket, c: [WebSocket, s: WebSocket]",
@@ -56,6 +58,7 @@ fn names_in_types_are_no_findings() {
 fn code_around_types_is_read() {
     for source in [
         "let a: WebSocket = fetch(1)",
+        "let a: import('b').C = fetch(1)",
         "const f = (a: WebSocket): void => { fetch(1) }",
         "const f = (a: WebSocket): void => fetch(1)",
         "function f(a: WebSocket = fetch(1)): void {}",
