@@ -69,7 +69,8 @@ pub(crate) enum Input {
 /// What is to be checked, and how.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Checks {
-    pub(crate) inputs: Vec<Input>,
+    /// `-` is standard input.
+    pub(crate) paths: Vec<PathBuf>,
     pub(crate) options: pydeno_preflight::Options,
     pub(crate) listing: Listing,
 }
@@ -93,7 +94,7 @@ pub(crate) struct Output {
 impl Arguments {
     pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Self, lexopt::Error> {
         let mut command = None;
-        let mut checks: Option<Vec<Input>> = None;
+        let mut checks: Option<Vec<PathBuf>> = None;
         let mut check_options = pydeno_preflight::Options::default();
         let mut sarif = false;
         // One evaluation needs no worker ahead for the next.
@@ -102,8 +103,7 @@ impl Arguments {
         while let Some(argument) = parser.next()? {
             let next = match argument {
                 Value(file) if checks.is_some() => {
-                    let input = if file == "-" { Input::Stdin } else { Input::File(file.into()) };
-                    checks.get_or_insert_default().push(input);
+                    checks.get_or_insert_default().push(file.into());
                     continue;
                 }
                 Value(word) if word == "check" && command.is_none() => {
@@ -143,20 +143,20 @@ impl Arguments {
                 return Err("more than one script is given; quote the code as one argument".into());
             }
         }
-        if let Some(inputs) = checks {
+        if let Some(paths) = checks {
             let listing = match (output.json, sarif) {
                 (true, true) => return Err("--json and --sarif exclude each other".into()),
                 (true, false) => Listing::Json,
                 (false, true) => Listing::Sarif,
                 (false, false) => Listing::Lines,
             };
-            if inputs.is_empty() {
+            if paths.is_empty() {
                 return Err("no file to check is given; - is standard input".into());
             }
             if command.is_some() {
                 return Err("files are checked or code is run, not both".into());
             }
-            command = Some(Command::Check(Checks { inputs, options: check_options, listing }));
+            command = Some(Command::Check(Checks { paths, options: check_options, listing }));
         } else if sarif || check_options != pydeno_preflight::Options::default() {
             return Err("--sarif and --allow-... are options of `pydeno check`".into());
         }
@@ -247,7 +247,7 @@ mod tests {
         let Command::Check(checks) = parse(&["check", "a.js", "-", "--sarif"]).unwrap().command else {
             panic!("that is a check");
         };
-        assert_eq!(checks.inputs, [Input::File("a.js".into()), Input::Stdin]);
+        assert_eq!(checks.paths, ["a.js", "-"].map(PathBuf::from));
         assert_eq!(checks.listing, Listing::Sarif);
         for wrong in [
             &["check"][..],

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 use pydeno_preflight::{Options, Report, Severity, check};
 use pydeno_wire::Text;
 use serde_json::{Value, json};
 
-use crate::arguments::{Checks, Input, Listing};
+use crate::arguments::{Checks, Listing};
 use crate::evaluate::limited;
 use crate::{Exit, json, terminal};
 
@@ -18,11 +19,11 @@ struct Checked {
     report: Report,
 }
 
-/// Checks every input and prints the findings. One that cannot be read is wrong usage, and the others are not told of.
+/// Checks every file and prints the findings. One that cannot be read is wrong usage, and the others are not told of.
 pub(crate) fn run(checks: &Checks) -> Exit {
     let mut checked = Vec::new();
-    for input in &checks.inputs {
-        match read(input, checks.options) {
+    for path in &checks.paths {
+        match read(path, checks.options) {
             Ok(one) => checked.push(one),
             Err(message) => {
                 terminal::complain(&message);
@@ -43,16 +44,14 @@ pub(crate) fn run(checks: &Checks) -> Exit {
     }
 }
 
-fn read(input: &Input, options: Options) -> Result<Checked, String> {
-    let (bytes, name) = match input {
-        Input::Code(code) => (code.as_encoded_bytes().to_vec(), "command".to_owned()),
-        Input::Stdin => (limited(io::stdin().lock(), "standard input")?, "stdin".to_owned()),
-        Input::File(path) => {
-            let name = path.display().to_string();
-            let shown = shown(&name);
-            let file = File::open(path).map_err(|error| format!("{shown}: {error}"))?;
-            (limited(file, &shown)?, name)
-        }
+fn read(path: &Path, options: Options) -> Result<Checked, String> {
+    let (bytes, name) = if path == "-" {
+        (limited(io::stdin().lock(), "standard input")?, "stdin".to_owned())
+    } else {
+        let name = path.display().to_string();
+        let shown = shown(&name);
+        let file = File::open(path).map_err(|error| format!("{shown}: {error}"))?;
+        (limited(file, &shown)?, name)
     };
     Ok(Checked { name, report: check(&bytes, options) })
 }

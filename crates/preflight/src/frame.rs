@@ -133,7 +133,7 @@ impl Kind {
     }
 }
 
-/// An open bracket. Small: nesting is what costs memory.
+/// An open bracket, in eight bytes at most.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub(crate) kind: Kind,

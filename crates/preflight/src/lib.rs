@@ -37,6 +37,7 @@ mod frame;
 mod linear;
 mod literal;
 mod policy;
+mod punctuators;
 mod reading;
 mod rules;
 mod scanner;

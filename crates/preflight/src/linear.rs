@@ -1,9 +1,10 @@
 //! Proof that the work grows with the length of the source and no faster, by counting bytes read and brackets looked
-//! at, on sources made to be slow.
+//! at, on sources made to be slow; and that nesting, which is all that takes memory, takes little.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::frame::Frame;
 use crate::policy::{Policy, PolicyRules};
 use crate::rules::{Options, Rules};
 use crate::scanner::{Role, Scanner, Sink, TextKind};
@@ -150,6 +151,11 @@ fn pairs_of_pieces_do_not_make_each_other_slow() {
             }
         }
     }
+}
+
+#[test]
+fn nesting_takes_eight_bytes_a_bracket() {
+    assert!(size_of::<Frame>() <= 8, "{} bytes", size_of::<Frame>());
 }
 
 #[test]
