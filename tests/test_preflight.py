@@ -65,6 +65,13 @@ def test_what_is_no_text_is_a_type_error(code: object) -> None:
         check_source(code)  # type: ignore[arg-type]
 
 
+def test_options_of_the_wrong_type_are_type_errors() -> None:
+    with pytest.raises(TypeError, match="policy must be SourcePolicy"):
+        check_source("1", policy={"forbid_eval": True})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="allow_import"):
+        check_source("1", allow_import="no")  # type: ignore[arg-type]
+
+
 def test_a_subclass_of_str_is_read_as_what_it_holds() -> None:
     class Masked(str):
         __slots__ = ()

@@ -226,13 +226,15 @@ def check_source(
         Whether there is an error, and what was found.
 
     Raises:
-        TypeError: `code` is not `str`.
+        TypeError: `code` is not `str`, or an option has the wrong type.
 
     >>> [finding.rule for finding in check_source("const fs = require('fs')").findings]
     ['require']
     """
     if not isinstance(code, str):
         raise TypeError(f"code must be str, not {type(code).__name__}; decode it first")
+    if policy is not None and not isinstance(policy, SourcePolicy):
+        raise TypeError(f"policy must be SourcePolicy, not {type(policy).__name__}")
     rules = None if policy is None else policy._core  # noqa: SLF001 - the core's side of the same object
     ok, found, omitted = _check_source(code, allow_import, allow_dynamic_import, report_eval, rules)
     return PreflightResult(ok, [Finding(*finding) for finding in found], omitted)
