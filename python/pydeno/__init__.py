@@ -39,6 +39,7 @@ from ._isolated import IsolatedRuntime, SandboxDegradedWarning, SandboxLayer, se
 from ._preflight import Finding, PreflightResult, SourcePolicy, check_source
 from ._pydeno import UndefinedType, __version__, undefined
 from ._runtime import Runtime
+from ._status import Layer, SandboxStatus, sandbox_status
 
 __all__ = [
     "ConversionError",
@@ -54,6 +55,7 @@ __all__ = [
     "InvalidInput",
     "IsolatedRuntime",
     "JavaScriptError",
+    "Layer",
     "LimitsUnmeasurable",
     "MemoryLimitExceeded",
     "PreflightResult",
@@ -66,6 +68,7 @@ __all__ = [
     "RuntimeTimeout",
     "SandboxDegradedWarning",
     "SandboxLayer",
+    "SandboxStatus",
     "SandboxUnavailable",
     "SandboxViolation",
     "SourcePolicy",
@@ -77,6 +80,7 @@ __all__ = [
     "all_of",
     "any_of",
     "check_source",
+    "sandbox_status",
     "set_zygote_rotation",
     "static_gate",
     "undefined",

@@ -230,7 +230,7 @@ impl std::error::Error for Error {}
 
 fn write_missing_layers(f: &mut fmt::Formatter<'_>, report: &SandboxReport) -> fmt::Result {
     f.write_str(
-        "the sandbox is not complete on this machine, and sandbox=\"require\" refuses to start without it",
+        "no worker was started, because its sandbox would not be what was asked for",
     )?;
     for LayerReport { name, detail, fix, .. } in report.layers.iter().filter(|layer| !layer.applied) {
         write!(f, "; {name}: {detail}")?;

@@ -10,17 +10,19 @@
 //! first violation ends it. Nothing here runs JavaScript or knows Python.
 
 mod affinity;
+mod cgroup;
 mod clock;
 mod error;
 mod first_words;
 mod fork_generation;
 mod monitor;
 mod options;
-mod probe;
+mod oversight;
 mod process_usage;
 mod runtime;
 mod session;
 mod signal_mask;
+mod status;
 mod supervisor;
 mod watch;
 mod worker;
@@ -28,7 +30,7 @@ mod zygote;
 
 pub use error::{Error, Limit};
 pub use options::{JitTier, Options, WorkerStart};
-pub use probe::probe_sandbox;
 pub use runtime::{HostFunctions, Interrupted, Runtime};
+pub use status::{SandboxStatus, sandbox_status};
 pub use supervisor::{Supervisor, ZygoteRotation, find_engine, supervisor};
 pub use zygote::WorkerBinary;

@@ -26,7 +26,20 @@ pub(crate) struct Usage {
 impl UsageReader {
     /// Opens the files of the process `pid`. The caller holds a pidfd that showed the process alive afterwards, or
     /// the number may have been reused.
+    ///
+    /// # Errors
+    ///
+    /// The files cannot be read, or the `/proc` mounted here numbers the processes of another namespace: the files under
+    /// that number would be a stranger's.
     pub(crate) fn open(pid: i32) -> io::Result<Self> {
+        let own = std::fs::read_link("/proc/self")?;
+        if own.to_str() != Some(std::process::id().to_string().as_str()) {
+            return Err(io::Error::other(format!(
+                "/proc is of another process namespace: this process is {} and there {}",
+                std::process::id(),
+                own.display()
+            )));
+        }
         Ok(Self {
             statm: File::open(format!("/proc/{pid}/statm"))?,
             stat: File::open(format!("/proc/{pid}/stat"))?,

@@ -5,13 +5,15 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pydeno_wire::message::{ExitStatus, Ready};
+use pydeno_wire::message::{ExitStatus, Ready, SandboxMode, SandboxReport};
 use rustix::net::sockopt::{Timeout, set_socket_send_buffer_size, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::Pid;
 
 use crate::error::Error;
 use crate::first_words::{StartError, first_event};
 use crate::options::Options;
+use crate::oversight;
 use crate::session::{Event, Session};
 use crate::watch::{Watch, WatchLimits};
 use crate::zygote::{Ticket, Zygote};
@@ -72,7 +74,10 @@ impl Forthcoming {
         ));
         let mut session = Session::new();
         match first_event(&socket, &mut session, START_PATIENCE) {
-            Ok(Event::Ready(ready)) => Ok(Worker { zygote, socket, session, watch, ready }),
+            Ok(Event::Ready(mut ready)) => {
+                oversee(watch.pid(), &mut ready.sandbox, options.sandbox)?;
+                Ok(Worker { zygote, socket, session, watch, ready })
+            }
             Ok(Event::Refused(report)) => Err(Error::SandboxUnavailable { report }),
             Ok(other) => Err(Error::ProtocolViolation { what: format!("{other:?} before it was ready") }),
             Err(StartError::Violation(what)) => Err(Error::ProtocolViolation { what }),
@@ -87,4 +92,13 @@ impl Forthcoming {
             }
         }
     }
+}
+
+/// Adds to the worker's own report what the host must be able to do to it. One that cannot be killed must not start in
+/// any mode; one that cannot be measured must not start when everything is required.
+fn oversee(worker: Pid, report: &mut SandboxReport, mode: SandboxMode) -> Result<(), Error> {
+    let [probes, termination] = [oversight::resource_probes(worker), oversight::termination(worker)];
+    let refused = !termination.applied || (!probes.applied && mode == SandboxMode::Require);
+    report.layers.extend([probes, termination]);
+    if refused { Err(Error::SandboxUnavailable { report: std::mem::take(report) }) } else { Ok(()) }
 }

@@ -2,7 +2,7 @@
 
 use pydeno_host::Error;
 use pydeno_wire::Path;
-use pydeno_wire::message::{Failure, JsError, SandboxReport};
+use pydeno_wire::message::{Failure, JsError, LayerReport};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -16,7 +16,7 @@ pub(crate) fn from_host(py: Python<'_>, error: &Error) -> PyErr {
         Error::Js(js) => fill_js(&data, js),
         Error::Conversion { path, .. } => data.set_item("path", path),
         Error::SandboxUnavailable { report } => {
-            report_to_python(py, report).and_then(|layers| data.set_item("layers", layers))
+            layers_to_python(py, &report.layers).and_then(|layers| data.set_item("layers", layers))
         }
         _ => Ok(()),
     };
@@ -49,10 +49,9 @@ pub(crate) fn conversion(py: Python<'_>, path: &Path, reason: &str) -> PyErr {
     from_host(py, &Error::Conversion { path: path.to_string(), reason: reason.to_owned() })
 }
 
-/// A report as a list of `(name, applied, detail, fix)`.
-pub(crate) fn report_to_python<'py>(py: Python<'py>, report: &SandboxReport) -> PyResult<Bound<'py, PyList>> {
-    let layers = report.layers.iter().map(|layer| (&layer.name, layer.applied, &layer.detail, &layer.fix));
-    PyList::new(py, layers)
+/// Layers as a list of `(name, applied, detail, fix)`.
+pub(crate) fn layers_to_python<'py>(py: Python<'py>, layers: &[LayerReport]) -> PyResult<Bound<'py, PyList>> {
+    PyList::new(py, layers.iter().map(|layer| (&layer.name, layer.applied, &layer.detail, &layer.fix)))
 }
 
 fn fill_js(data: &Bound<'_, PyDict>, js: &JsError) -> PyResult<()> {

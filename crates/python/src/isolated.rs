@@ -160,7 +160,7 @@ impl IsolatedRuntime {
 
     /// The sandbox's layers as a list of `(name, applied, detail, fix)`.
     fn layers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        errors::report_to_python(py, self.runtime.sandbox())
+        errors::layers_to_python(py, &self.runtime.sandbox().layers)
     }
 
     #[getter]

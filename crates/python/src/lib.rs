@@ -10,6 +10,7 @@ mod in_process;
 mod isolated;
 mod options;
 mod preflight;
+mod status;
 mod thread_bound;
 mod to_python;
 mod undefined;
@@ -25,6 +26,8 @@ mod _pydeno {
     use super::isolated::{IsolatedRuntime, set_zygote_rotation, shut_down};
     #[pymodule_export]
     use super::preflight::{SourcePolicy, check_source};
+    #[pymodule_export]
+    use super::status::sandbox_status;
     #[pymodule_export]
     use super::undefined::UndefinedType;
 

@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -13,9 +14,6 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 
 use crate::process::has_one_thread;
 use crate::{Layer, Limits, Missing, Mode, Request, layer, sys};
-
-/// How long the child may take, in seconds. It needs milliseconds; this is for a machine that has stopped.
-const PATIENCE: i64 = 1;
 
 /// How the child says that it is confined and makes the call next.
 const CONFINED: u8 = b'c';
@@ -35,8 +33,8 @@ enum ProbeError {
     Fork(Errno),
     /// The child could not be awaited.
     Wait(Errno),
-    /// The child took too long and was killed.
-    Overran,
+    /// The child took longer than this and was killed.
+    Overran(Duration),
     /// The child ended before it was confined.
     Unconfined(WaitStatus),
     /// The child made the call and lived.
@@ -45,10 +43,10 @@ enum ProbeError {
     OtherEnd(WaitStatus),
 }
 
-/// Forks a child that applies every layer it can and then calls `execve`: it must die of `SIGSYS`. For a process with
-/// one thread. The child is gone when this returns.
-pub fn kill_is_enforced() -> Layer {
-    match prove() {
+/// Forks a child that applies every layer it can but the empty root, and then calls `execve`: it must die of `SIGSYS`. For a process with
+/// one thread. A child that has not ended after `patience` is killed; it is gone when this returns.
+pub fn kill_is_enforced(patience: Duration) -> Layer {
+    match prove(patience) {
         Ok(()) => Layer {
             name: layer::SECCOMP,
             applied: true,
@@ -61,7 +59,7 @@ pub fn kill_is_enforced() -> Layer {
     }
 }
 
-fn prove() -> Result<(), ProbeError> {
+fn prove(patience: Duration) -> Result<(), ProbeError> {
     if !has_one_thread() {
         return Err(ProbeError::Threads);
     }
@@ -73,7 +71,7 @@ fn prove() -> Result<(), ProbeError> {
         child => {
             drop(to_parent);
             let child = Pid::from_raw(child).ok_or(ProbeError::Fork(Errno::CHILD))?;
-            judge(child, &from_child)
+            judge(child, &from_child, patience)
         }
     }
 }
@@ -82,7 +80,8 @@ fn prove() -> Result<(), ProbeError> {
 fn be_killed(parent: i32, to_parent: &OwnedFd) -> ! {
     let request = Request {
         mode: Mode::Auto,
-        empty_root: true,
+        // Namespaces change nothing about the filter and are what takes longest to make.
+        empty_root: false,
         parent,
         keep: &[to_parent.as_fd()],
         limits: Limits::default(),
@@ -100,8 +99,8 @@ fn be_killed(parent: i32, to_parent: &OwnedFd) -> ! {
 }
 
 /// The parent's part: what the child said, and how it ended.
-fn judge(child: Pid, from_child: &OwnedFd) -> Result<(), ProbeError> {
-    let ended = wait_for_end(from_child);
+fn judge(child: Pid, from_child: &OwnedFd, patience: Duration) -> Result<(), ProbeError> {
+    let ended = wait_for_end(from_child, patience);
     if ended != Ok(true) {
         // A child that has ended meanwhile is awaited below all the same.
         let _ = kill_process(child, Signal::KILL);
@@ -115,7 +114,7 @@ fn judge(child: Pid, from_child: &OwnedFd) -> Result<(), ProbeError> {
     };
     match ended {
         Ok(true) => {}
-        Ok(false) => return Err(ProbeError::Overran),
+        Ok(false) => return Err(ProbeError::Overran(patience)),
         Err(error) => return Err(ProbeError::Wait(error)),
     }
     let mut said = [0];
@@ -129,8 +128,8 @@ fn judge(child: Pid, from_child: &OwnedFd) -> Result<(), ProbeError> {
 }
 
 /// Whether the child's end of the pipe was closed, which its death does, in time.
-fn wait_for_end(from_child: &OwnedFd) -> Result<bool, Errno> {
-    let patience = Timespec { tv_sec: PATIENCE, tv_nsec: 0 };
+fn wait_for_end(from_child: &OwnedFd, patience: Duration) -> Result<bool, Errno> {
+    let patience = Timespec::try_from(patience).map_err(|_| Errno::INVAL)?;
     loop {
         // Nothing is asked for, so only the hang-up is reported, not the byte.
         let mut end = [PollFd::new(from_child, PollFlags::empty())];
@@ -149,7 +148,7 @@ impl fmt::Display for ProbeError {
             Self::Pipe(error) => write!(f, "no pipe could be made: {error}"),
             Self::Fork(error) => write!(f, "no child could be made: {error}"),
             Self::Wait(error) => write!(f, "the child could not be awaited: {error}"),
-            Self::Overran => write!(f, "the child overran {PATIENCE} s and was killed"),
+            Self::Overran(patience) => write!(f, "the child overran {patience:?} and was killed"),
             Self::Unconfined(status) => write!(f, "the child ended before it was confined: {status:?}"),
             Self::NotKilled => f.write_str("exec-not-killed: a confined child called execve and lived"),
             Self::OtherEnd(status) => {
@@ -172,7 +171,7 @@ impl Missing for ProbeError {
     fn fix(&self) -> String {
         match self {
             Self::Threads => "ask before the process starts threads",
-            Self::Pipe(_) | Self::Fork(_) | Self::Wait(_) | Self::Overran => {
+            Self::Pipe(_) | Self::Fork(_) | Self::Wait(_) | Self::Overran(_) => {
                 "let the host start another process and open two more descriptors"
             }
             Self::Unconfined(_) | Self::NotKilled | Self::OtherEnd(_) => {

@@ -6,6 +6,8 @@
 mod confined;
 mod without;
 
+use std::time::Duration;
+
 use confined::{confine, parts, run, say};
 use libc::{c_int, c_long};
 use pydeno_sandbox::filter::Architecture;
@@ -25,6 +27,9 @@ parts!(
     no_proof_in_time,
     abort
 );
+
+/// How long a proof may take.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Ends a part that hangs because a call was allowed that waits.
 fn bound() {
@@ -118,7 +123,7 @@ fn absent() {
 }
 
 fn proof() {
-    let layer = kill_is_enforced();
+    let layer = kill_is_enforced(PATIENCE);
     say(&format!("{} {} {}", layer.name, layer.applied, layer.detail));
     // SAFETY: asks for any child of this process without waiting.
     let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
@@ -129,13 +134,13 @@ fn proof() {
 
 fn no_proof() {
     without(libc::SYS_seccomp, None, libc::EINVAL);
-    let layer = kill_is_enforced();
+    let layer = kill_is_enforced(PATIENCE);
     say(&format!("{} {} {}", layer.applied, layer.detail, !layer.fix.is_empty()));
 }
 
 fn no_proof_in_time() {
     without_end(libc::SYS_landlock_restrict_self);
-    let layer = kill_is_enforced();
+    let layer = kill_is_enforced(PATIENCE);
     say(&format!("{} {}", layer.applied, layer.detail));
     // SAFETY: asks for any child of this process without waiting.
     let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
@@ -145,7 +150,7 @@ fn no_proof_in_time() {
 fn no_proof_with_threads() {
     let (release, wait) = std::sync::mpsc::channel::<()>();
     let thread = std::thread::spawn(move || wait.recv());
-    let layer = kill_is_enforced();
+    let layer = kill_is_enforced(PATIENCE);
     say(&format!("{} {}", layer.applied, layer.detail));
     drop(release);
     thread.join().expect("the thread ends").expect_err("nothing was sent");
@@ -226,7 +231,7 @@ fn the_proof_is_not_tried_in_a_process_with_threads() {
 #[test]
 fn a_proof_that_overruns_is_reaped() {
     let said = run("no_proof_in_time").said();
-    assert_eq!(said, "false the child overran 1 s and was killed\nchild -1\n");
+    assert_eq!(said, "false the child overran 1s and was killed\nchild -1\n");
 }
 
 #[test]

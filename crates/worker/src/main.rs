@@ -19,6 +19,7 @@ mod zygote;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    process::hear_of_children();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments[..] {

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read as _};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use pydeno_sandbox::Request;
 use pydeno_wire::Budget;
@@ -11,12 +12,16 @@ use rustix::process::getppid;
 
 use crate::{process, sandbox_report};
 
-/// Confines this process as far as the host allows, reports on standard input's socket, and waits for the other end to
+/// How long the proof that the filter kills may take: less than the host waits, so that nothing is left of it.
+const PROOF_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Proves that the filter kills, confines this process as far as the host allows, reports on standard input's socket, and waits for the other end to
 /// hang up, so that it can be measured and killed meanwhile.
 pub(crate) fn run() -> io::Result<()> {
     let stdin = io::stdin();
     let socket = stdin.as_fd();
-    let report = match process::confine(&Request {
+    let proof = pydeno_sandbox::kill_is_enforced(PROOF_PATIENCE);
+    let mut report = match process::confine(&Request {
         mode: pydeno_sandbox::Mode::Auto,
         empty_root: true,
         parent: getppid().map_or(0, rustix::process::Pid::as_raw_pid),
@@ -26,6 +31,7 @@ pub(crate) fn run() -> io::Result<()> {
         Ok(report) => report,
         Err(refusal) => refusal.report,
     };
+    sandbox_report::include(&mut report, &proof);
     let ready =
         Ready { build: BUILD.to_owned(), engine: String::new(), sandbox: sandbox_report::to_wire(&report) };
     let mut frame = Vec::new();

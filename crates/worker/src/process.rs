@@ -49,6 +49,12 @@ pub(crate) fn fork() -> io::Result<Side> {
     }
 }
 
+/// Makes this process hear of its children's ends, which a host that ignores `SIGCHLD` would have passed on not to.
+pub(crate) fn hear_of_children() {
+    // SAFETY: names no handler, only the default meaning, in a process that has installed none and has one thread.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// Confines this process, which keeps nothing but what the request names.
 pub(crate) fn confine(request: &Request<'_>) -> Result<Report, Refusal> {
     // SAFETY: called by a worker or a probe before it has opened anything: the descriptors that it or the engine uses

@@ -1,5 +1,6 @@
 //! A sandbox's report in the words of the wire.
 
+use pydeno_sandbox::layer::SELF_TEST;
 use pydeno_sandbox::{Layer, Report};
 use pydeno_wire::message::{LayerReport, SandboxMode, SandboxReport};
 
@@ -19,11 +20,15 @@ pub(crate) fn to_wire(report: &Report) -> SandboxReport {
 
 /// Adds what the throwaway child proved, or did not, to the layer that it is about. Whether it was proved.
 ///
-/// A worker cannot try the forbidden call itself: where the filter works, that is its end.
+/// A worker cannot try the forbidden call itself: where the filter works, that is its end. So a proof that failed is also
+/// an attempt of the self-test that worked.
 pub(crate) fn include(report: &mut Report, proof: &Layer) -> bool {
-    if let Some(layer) = report.layers.iter_mut().find(|layer| layer.name == proof.name) {
-        layer.detail = format!("{}; {}", layer.detail, proof.detail);
-        if !proof.applied {
+    for layer in &mut report.layers {
+        let concerned = layer.name == proof.name || (layer.name == SELF_TEST && !proof.applied);
+        if concerned {
+            layer.detail = format!("{}; {}", layer.detail, proof.detail);
+        }
+        if concerned && !proof.applied {
             layer.applied = false;
             layer.fix.clone_from(&proof.fix);
         }

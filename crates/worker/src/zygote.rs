@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use pydeno_engine::{Engine, Tier};
 use pydeno_sandbox::Layer;
@@ -30,6 +31,8 @@ use crate::worker::{self, Order};
 
 /// Ends of workers that nobody has asked about yet; older ones are forgotten.
 const REMEMBERED_ENDS: usize = 4096;
+/// How long the proof that the filter kills may take; it needs milliseconds.
+const PROOF_PATIENCE: Duration = Duration::from_secs(1);
 /// The largest request is a few words.
 const MAX_MESSAGE: usize = 4096;
 /// The control socket's name in the epoll set; process ids are positive.
@@ -145,7 +148,7 @@ impl<'a> Zygote<'a> {
         let kill_proof = match sandbox {
             SandboxMode::Off => None,
             SandboxMode::Require | SandboxMode::Auto => {
-                Some(&*self.kill_proof.get_or_insert_with(pydeno_sandbox::kill_is_enforced))
+                Some(&*self.kill_proof.get_or_insert_with(|| pydeno_sandbox::kill_is_enforced(PROOF_PATIENCE)))
             }
         };
         let child = match fork() {
