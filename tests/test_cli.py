@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from degraded_host import ENOSYS, run
+from pydeno import sandbox_status
+
 COMMAND = Path(sysconfig.get_path("scripts")) / "pydeno"
 
 
@@ -123,11 +126,36 @@ def test_no_engine_is_code_4_and_names_what_to_do() -> None:
 def test_doctor_tells_the_layers_and_the_engine() -> None:
     done = pydeno("doctor")
     assert done.returncode == 0, done.stdout
-    for layer in ("engine", "landlock", "seccomp", "no_new_privs", "privileges", "self_test"):
+    status = sandbox_status()
+    for layer in ("engine", *status.layers):
         assert f"\n{layer} " in f"\n{done.stdout}"
     report = json.loads(pydeno("doctor", "--json").stdout)
-    assert report["complete"] is True
-    assert {layer["name"] for layer in report["layers"] if layer["applied"]} >= {"landlock", "seccomp"}
+    assert report["engine_error"] is None
+    assert report.keys() - {"engine", "engine_error"} == status.to_dict().keys()
+    for name, value in status.to_dict().items():
+        # What the two throwaway processes used differs.
+        if name != "resource_probes":
+            assert report[name] == value, name
+
+
+def test_doctor_on_a_machine_without_a_layer_is_code_4_and_names_the_fix() -> None:
+    command = str(COMMAND)
+    out = run(
+        f"""
+        import subprocess
+        refuse("landlock_create_ruleset", {ENOSYS})
+        for arguments in ([], ["--json"]):
+            done = subprocess.run([{command!r}, "doctor", *arguments], capture_output=True, text=True)
+            print(json.dumps([done.returncode, done.stdout]))
+        """
+    )
+    (code, text), (code_of_json, report) = map(json.loads, out.splitlines())
+    assert code == code_of_json == 4
+    assert "landlock        NO " in text
+    assert "to fix: use Linux 5.13" in text
+    assert "refuses to start" in text
+    assert json.loads(report)["complete"] is False
+    assert "Linux 5.13" in json.loads(report)["landlock"]["fix"]
 
 
 def test_doctor_without_an_engine_is_code_4() -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class _Frozen:
     """An immutable record of its slots, equal to another one with the same values."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{type(self).__name__} is immutable: {name} is what was found")

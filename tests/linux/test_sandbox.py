@@ -3,62 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
+from degraded_host import ENOSYS, EPERM, ROOT, run
 from pydeno import IsolatedRuntime, undefined
-
-ROOT = os.geteuid() == 0
 
 
 def status_of(pid: int) -> dict[str, str]:
     lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
-
-
-def run(script: str, **env: str) -> str:
-    """The standard output of a Python process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", FILTERS + textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={**os.environ, **env},
-    )
-    assert done.stderr == ""
-    assert done.returncode == 0
-    return done.stdout
-
-
-# A seccomp filter over the whole Python process, as a container's runtime would have put one there: each named call
-# fails with an error number. In the same process as what is tested, so that nothing of this one is changed.
-FILTERS = """
-import ctypes, platform, struct, warnings
-NUMBERS = {
-    "x86_64": {"landlock_create_ruleset": 444, "unshare": 272, "seccomp": 317},
-    "aarch64": {"landlock_create_ruleset": 444, "unshare": 97, "seccomp": 277},
-}[platform.machine()]
-def refuse(name, error):
-    libc = ctypes.CDLL(None, use_errno=True)
-    def instruction(code, yes, no, k):
-        return struct.pack("HBBI", code, yes, no, k)
-    program = b"".join([
-        instruction(0x20, 0, 0, 0),                 # load the call's number
-        instruction(0x15, 0, 1, NUMBERS[name]),     # is it this one?
-        instruction(0x06, 0, 0, 0x00050000 | error),  # fail
-        instruction(0x06, 0, 0, 0x7FFF0000),        # allow
-    ])
-    buffer = ctypes.create_string_buffer(program)
-    header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
-    assert libc.prctl(38, 1, 0, 0, 0) == 0          # no_new_privs
-    assert libc.prctl(22, 2, header) == 0, ctypes.get_errno()
-"""
-ENOSYS, EPERM = 38, 1
 
 
 def test_a_worker_reports_every_layer() -> None:

@@ -29,8 +29,9 @@ fn own_group(groups: &str, root: &Path) -> Option<PathBuf> {
 
 /// Whether groups with a memory limit could be made in the directory.
 fn is_delegated(group: &Path) -> bool {
-    let has_memory = fs::read_to_string(group.join("cgroup.controllers"))
-        .is_ok_and(|controllers| controllers.split_ascii_whitespace().any(|controller| controller == "memory"));
+    let has_memory = fs::read_to_string(group.join("cgroup.controllers")).is_ok_and(|controllers| {
+        controllers.split_ascii_whitespace().any(|controller| controller == "memory")
+    });
     let writable = |path: &Path| rustix::fs::access(path, Access::WRITE_OK).is_ok();
     has_memory && writable(group) && writable(&group.join("cgroup.subtree_control"))
 }

@@ -229,9 +229,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 fn write_missing_layers(f: &mut fmt::Formatter<'_>, report: &SandboxReport) -> fmt::Result {
-    f.write_str(
-        "no worker was started, because its sandbox would not be what was asked for",
-    )?;
+    f.write_str("no worker was started, because its sandbox would not be what was asked for")?;
     for LayerReport { name, detail, fix, .. } in report.layers.iter().filter(|layer| !layer.applied) {
         write!(f, "; {name}: {detail}")?;
         if !fix.is_empty() {

@@ -26,7 +26,11 @@ pub(crate) fn resource_probes(pid: Pid) -> LayerReport {
                 cgroup::describe(),
             ),
         ),
-        Ok(usage) => missing(RESOURCE_PROBES, format!("/proc says that a live process uses nothing: {usage:?}"), PROC_FIX),
+        Ok(usage) => missing(
+            RESOURCE_PROBES,
+            format!("/proc says that a live process uses nothing: {usage:?}"),
+            PROC_FIX,
+        ),
         Err(error) => missing(
             RESOURCE_PROBES,
             format!("memory, CPU time and threads of a confined process cannot be read: {error}"),

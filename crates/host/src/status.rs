@@ -54,20 +54,21 @@ pub struct SandboxStatus {
 /// It never fails: what could not be found out is a layer that is not in force, with the reason. It takes milliseconds,
 /// and a second at the most; what overruns that is killed and reaped.
 pub fn sandbox_status(worker: &Path) -> SandboxStatus {
-    SandboxStatus::of(probe::examine(worker))
+    SandboxStatus::of(&probe::examine(worker))
 }
 
 impl SandboxStatus {
     /// The status of an installation that has no worker to ask.
     pub fn unknown(reason: &str) -> Self {
-        Self::of(Err(probe::Unknown { reason: reason.to_owned(), fix: probe::REINSTALL }))
+        Self::of(&Err(probe::Unknown { reason: reason.to_owned(), fix: probe::REINSTALL }))
     }
 
-    fn of(found: Result<Vec<LayerReport>, probe::Unknown>) -> Self {
-        let layer = |name: &'static str| match &found {
+    fn of(found: &Result<Vec<LayerReport>, probe::Unknown>) -> Self {
+        let layer = |name: &'static str| match found {
             _ if name == "seatbelt" => missing(name, "not applicable on Linux".to_owned(), ""),
             Ok(layers) => layers.iter().find(|layer| layer.name == name).cloned().unwrap_or_else(|| {
-                let refused = layers.iter().find(|layer| !layer.applied).map_or("an earlier one", |layer| &layer.name);
+                let refused =
+                    layers.iter().find(|layer| !layer.applied).map_or("an earlier one", |layer| &layer.name);
                 missing(name, format!("not reached: {refused} was refused"), "put the refused layer in force")
             }),
             Err(unknown) => missing(name, unknown.reason.clone(), unknown.fix),
@@ -135,7 +136,7 @@ mod tests {
                 in_force(name, "checked".to_owned())
             }
         };
-        SandboxStatus::of(Ok(LAYERS.iter().map(report).collect()))
+        SandboxStatus::of(&Ok(LAYERS.iter().map(report).collect()))
     }
 
     #[test]
@@ -165,7 +166,8 @@ mod tests {
 
     #[test]
     fn what_was_not_reached_says_which_layer_stopped_it() {
-        let status = SandboxStatus::of(Ok(vec![missing("process", "no session".to_owned(), "let setsid pass")]));
+        let status =
+            SandboxStatus::of(&Ok(vec![missing("process", "no session".to_owned(), "let setsid pass")]));
         let landlock = status.layers().iter().find(|layer| layer.name == "landlock").unwrap();
         assert_eq!(landlock.detail, "not reached: process was refused");
         assert!(!status.is_complete());

@@ -147,9 +147,9 @@ impl<'a> Zygote<'a> {
         let parent = getpid();
         let kill_proof = match sandbox {
             SandboxMode::Off => None,
-            SandboxMode::Require | SandboxMode::Auto => {
-                Some(&*self.kill_proof.get_or_insert_with(|| pydeno_sandbox::kill_is_enforced(PROOF_PATIENCE)))
-            }
+            SandboxMode::Require | SandboxMode::Auto => Some(
+                &*self.kill_proof.get_or_insert_with(|| pydeno_sandbox::kill_is_enforced(PROOF_PATIENCE)),
+            ),
         };
         let child = match fork() {
             Ok(Side::Child) => {

@@ -31,7 +31,9 @@ impl SandboxStatus {
         }
         text.push_str(match (self.is_complete(), self.is_hardened()) {
             (_, true) => "The sandbox is complete and hardened: sandbox=\"require\" starts here.\n",
-            (true, false) => "The sandbox is complete, without an empty root: sandbox=\"require\" starts here.\n",
+            (true, false) => {
+                "The sandbox is complete, without an empty root: sandbox=\"require\" starts here.\n"
+            }
             (false, _) => "The sandbox is not complete: sandbox=\"require\" refuses to start here.\n",
         });
         text
