@@ -81,9 +81,17 @@ pub enum Test {
     OwnProcess,
 }
 
-/// Calls that answer `ENOSYS` although the kernel has them, because that is how a library learns to use another.
-pub const ABSENT: &[Group] = &[Group {
-    outcome: Outcome::Absent,
-    reason: "The flags are in memory, where no filter sees them; the C library then uses `clone`.",
-    calls: &[("clone3", [435, 435])],
-}];
+/// Calls that answer `ENOSYS` although the kernel has them, because that is how a library learns to do without.
+pub const ABSENT: &[Group] = &[
+    Group {
+        outcome: Outcome::Absent,
+        reason: "The flags are in memory, where no filter sees them; the C library then uses `clone`.",
+        calls: &[("clone3", [435, 435])],
+    },
+    Group {
+        outcome: Outcome::Absent,
+        reason: "Tells of any process on the machine whether it is there. The C library asks for a thread's stack bounds, \
+                 and only from this answer goes on without.",
+        calls: &[("sched_getaffinity", [204, 123])],
+    },
+];

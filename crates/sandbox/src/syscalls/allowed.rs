@@ -90,7 +90,6 @@ pub const ALLOWED: &[Entry] = &[
     entry("gettid", [186, 178], &[], "the engine, in every new thread; `abort`"),
     entry("getpid", [39, 172], &[], "the C library, before it signals one of its threads; `abort`"),
     entry("sched_yield", [24, 124], &[], "the engine's spinning locks"),
-    entry("sched_getaffinity", [204, 123], &[], "the C library, when a thread asks for its stack's bounds"),
     entry(
         "prctl",
         [157, 167],
@@ -114,12 +113,17 @@ pub const ALLOWED: &[Entry] = &[
     entry(
         "clock_gettime",
         [228, 113],
-        &[],
+        &[one_of(0, CLOCKS)],
         "`Date.now`, the time limit; where the kernel's page cannot answer",
     ),
     entry("gettimeofday", [96, 169], &[], "as `clock_gettime`, in older code"),
     entry("time", [201, NONE], &[], "as `clock_gettime`, in older code"),
-    entry("clock_nanosleep", [230, 115], &[], "sleeping threads of the engine and of the worker"),
+    entry(
+        "clock_nanosleep",
+        [230, 115],
+        &[one_of(0, &[libc::CLOCK_REALTIME as u32, libc::CLOCK_MONOTONIC as u32])],
+        "sleeping threads of the engine and of the worker",
+    ),
     entry("nanosleep", [35, 101], &[], "as `clock_nanosleep`, in older code"),
     entry("getrandom", [318, 278], &[], "seeds"),
     entry("getrusage", [98, 165], &[], "the engine measures the processor time of its threads"),
@@ -131,6 +135,19 @@ pub const ALLOWED: &[Entry] = &[
         &[one_of(0, &[0]), null(2)],
         "as `getrlimit`; this process only, reading only",
     ),
+];
+
+/// The machine's clocks and this process's own. Other numbers are made of a process's id, and read how much processor time
+/// that process has used, whoever owns it.
+const CLOCKS: &[u32] = &[
+    libc::CLOCK_REALTIME as u32,
+    libc::CLOCK_MONOTONIC as u32,
+    libc::CLOCK_PROCESS_CPUTIME_ID as u32,
+    libc::CLOCK_THREAD_CPUTIME_ID as u32,
+    libc::CLOCK_MONOTONIC_RAW as u32,
+    libc::CLOCK_REALTIME_COARSE as u32,
+    libc::CLOCK_MONOTONIC_COARSE as u32,
+    libc::CLOCK_BOOTTIME as u32,
 ];
 
 /// `MADV_*` of the engine and of the C library's allocator. Others change what several processes see or share.

@@ -1,0 +1,153 @@
+//! What native code inside a worker would really try. Each attempt runs in a process of its own that has confined itself and
+//! shown it, and again, as its negative control, in one that has not: there it must report the breach.
+
+#![allow(unsafe_code, reason = "forks, and ends the forks")]
+
+mod attempts;
+mod confined;
+
+use std::collections::BTreeMap;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
+
+use attempts::{Attempt, Targets};
+use confined::{confine, parts, run, say};
+use libc::c_int;
+use pydeno_sandbox::Mode;
+
+parts!(confined_attempts, confined_attempts_without_an_empty_root, unconfined_attempts);
+
+/// The exit code of an attempt that worked, also of the programs that attempts execute.
+const BREACH: c_int = 200;
+/// The exit code of a process that did not confine itself.
+const NOT_CONFINED: c_int = 201;
+
+/// How long an attempt may take, in seconds. None of them waits.
+const PATIENCE: u32 = 5;
+
+fn confined_attempts() {
+    run_all(|| be_confined(true));
+}
+
+fn confined_attempts_without_an_empty_root() {
+    run_all(|| be_confined(false));
+}
+
+fn unconfined_attempts() {
+    run_all(|| true);
+}
+
+/// Confines this process and sees for itself that it is.
+fn be_confined(empty_root: bool) -> bool {
+    confine(Mode::Require, empty_root).is_ok_and(|report| report.is_complete())
+        && rustix::thread::secure_computing_mode() == Ok(rustix::thread::SecureComputingMode::Filter)
+        && std::fs::read_dir("/").is_err()
+}
+
+fn run_all(prepare: impl Fn() -> bool) {
+    let folder = std::path::PathBuf::from(format!("/tmp/pydeno-breach-{}", std::process::id()));
+    std::fs::create_dir(&folder).expect("a folder of this part's own can be made");
+    let (targets, _listeners) = targets(&folder);
+    // The attempts are made by children; where the host restricts tracing to descendants, they may trace this one.
+    // SAFETY: numbers only; any process may trace this one until it ends.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::MAX, 0, 0, 0) };
+    for attempt in attempts::all() {
+        say(&format!("{}|{}", attempt.name, in_fork(&targets, attempt, &prepare)));
+    }
+    std::fs::remove_dir_all(folder).expect("the folder can be removed");
+}
+
+fn targets(folder: &std::path::Path) -> (Targets, [UnixListener; 2]) {
+    let loopback = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+    let path = folder.join("socket");
+    let abstract_name = format!("pydeno-breach-{}", std::process::id()).into_bytes();
+    let address = UnixAddress::from_abstract_name(&abstract_name).expect("the name is short");
+    let listeners = [
+        UnixListener::bind(&path).expect("a socket can be made in the folder"),
+        UnixListener::bind_addr(&address).expect("an abstract socket can be made"),
+    ];
+    let udp = std::net::UdpSocket::bind(loopback).expect("the loopback interface is up");
+    udp.local_addr().and_then(|own| udp.connect(own)).expect("a socket may send to itself");
+    let targets = Targets {
+        host: std::process::id().cast_signed(),
+        tcp: std::net::TcpListener::bind(loopback).expect("the loopback interface is up"),
+        udp,
+        abstract_name,
+        path,
+        open_file: std::fs::File::create(folder.join("file"))
+            .expect("a file can be made in the folder")
+            .into(),
+    };
+    (targets, listeners)
+}
+
+/// How an attempt in a fork ended: `breach`, `refused ERRNO`, `killed SIGNAL`.
+fn in_fork(targets: &Targets, attempt: &Attempt, prepare: &impl Fn() -> bool) -> String {
+    // SAFETY: the part has one thread.
+    let id = unsafe { libc::fork() };
+    assert!(id >= 0, "{}", std::io::Error::last_os_error());
+    if id == 0 {
+        // SAFETY: sets a timer whose signal ends this process.
+        unsafe { libc::alarm(PATIENCE) };
+        let code = if prepare() {
+            (attempt.run)(targets).map_or_else(|error| error, |()| BREACH)
+        } else {
+            NOT_CONFINED
+        };
+        // SAFETY: ends the fork without the part's destructors.
+        unsafe { libc::_exit(code) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` lives on this stack.
+    assert_eq!(unsafe { libc::waitpid(id, &raw mut status, 0) }, id);
+    match libc::WEXITSTATUS(status) {
+        _ if libc::WIFSIGNALED(status) => format!("killed {}", libc::WTERMSIG(status)),
+        BREACH => "breach".to_owned(),
+        NOT_CONFINED => "not confined".to_owned(),
+        error => format!("refused {error}"),
+    }
+}
+
+fn ends(said: &str) -> BTreeMap<&str, &str> {
+    said.lines().map(|line| line.split_once('|').expect("a name and an end")).collect()
+}
+
+fn stopped(end: &str) -> bool {
+    end == format!("killed {}", libc::SIGSYS) || end.starts_with("refused ")
+}
+
+#[test]
+fn nothing_that_native_code_tries_in_a_worker_works() {
+    let said = run("confined_attempts").said();
+    let ends = ends(&said);
+    assert_eq!(ends.len(), attempts::all().count());
+    let worked: Vec<_> = ends.iter().filter(|(_, end)| !stopped(end)).collect();
+    assert!(worked.is_empty(), "{worked:?}");
+}
+
+/// Of what a worker is in, only the empty root's namespaces let the kernel count its tasks; outside them the host counts.
+const NEEDS_THE_EMPTY_ROOT: [&str; 1] = ["start more tasks than a worker may have"];
+
+#[test]
+fn an_empty_root_is_needed_for_nothing_but_the_cap_on_tasks() {
+    let said = run("confined_attempts_without_an_empty_root").said();
+    let worked: Vec<&str> =
+        ends(&said).into_iter().filter(|(_, end)| !stopped(end)).map(|(name, _)| name).collect();
+    assert_eq!(worked, NEEDS_THE_EMPTY_ROOT);
+}
+
+#[test]
+fn every_attempt_works_where_there_is_no_sandbox() {
+    let said = run("unconfined_attempts").said();
+    let ends = ends(&said);
+    let mut forbidden = 0;
+    for attempt in attempts::all() {
+        let end = ends[attempt.name];
+        if attempt.hosts_forbid && end.starts_with("refused ") {
+            forbidden += 1;
+        } else {
+            assert_eq!(end, "breach", "{}", attempt.name);
+        }
+    }
+    assert!(ends.len() - forbidden > 40, "{said}");
+}
