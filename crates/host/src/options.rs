@@ -40,6 +40,15 @@ impl JitTier {
             Self::Baseline | Self::Full => 32,
         }
     }
+
+    /// How many threads of a worker may be at work at once, on average: the guest's own and the collector's, and with a
+    /// compiler its threads.
+    fn busy_threads(self) -> u32 {
+        match self {
+            Self::Off => 2,
+            Self::Baseline | Self::Full => 4,
+        }
+    }
 }
 
 /// Where a worker's process image comes from.
@@ -82,6 +91,14 @@ pub struct Options {
     pub max_value_depth: u32,
     /// Whether the guest has `console`.
     pub console: bool,
+}
+
+impl Options {
+    /// The CPU time of all threads of a worker in one request. The guest runs no longer than `timeout`, so what is used
+    /// beyond that is used by threads it should not have, or while it should be waiting for a host function.
+    pub(crate) fn max_cpu(&self) -> Duration {
+        self.timeout.saturating_mul(self.jit.busy_threads()).saturating_add(Duration::from_secs(1))
+    }
 }
 
 impl Default for Options {

@@ -206,7 +206,7 @@ impl Runtime {
                     Limit::Time => {
                         format!("{:?} ({:?} with host functions)", options.timeout, options.request_timeout)
                     }
-                    Limit::Cpu => "twice its request's time".to_owned(),
+                    Limit::Cpu => format!("{:?}", options.max_cpu()),
                     Limit::Memory => format!("{} bytes", options.max_memory),
                     Limit::Threads => format!("{}", options.jit.max_threads()),
                 };
@@ -270,8 +270,7 @@ struct Evaluation<'a> {
 impl Evaluation<'_> {
     fn run(&mut self) -> Result<Value, Error> {
         loop {
-            self.write()?;
-            self.read()?;
+            // Before anything is read: what the worker sent unasked after its last answer is held against it now.
             loop {
                 match self.session.next_event(Nanos::now()) {
                     Ok(None) => break,
@@ -287,6 +286,8 @@ impl Evaluation<'_> {
                     }
                 }
             }
+            self.write()?;
+            self.read()?;
         }
     }
 

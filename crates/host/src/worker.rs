@@ -68,8 +68,7 @@ impl Forthcoming {
             WatchLimits {
                 memory: options.max_memory,
                 threads: options.jit.max_threads(),
-                // JIT and collector threads may run beside the guest's own.
-                cpu: options.request_timeout.saturating_mul(2).saturating_add(Duration::from_secs(1)),
+                cpu: options.max_cpu(),
             },
         ));
         let mut session = Session::new();
