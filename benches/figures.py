@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydeno import IsolatedRuntime
+from pydeno import IsolatedRuntime, sandbox_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,6 +114,7 @@ def main() -> None:
     """Everything, the quick ones last."""
     whole_processes()
     measure("runtime: start, eval('1+1'), close", start_and_close, 200)
+    measure("sandbox_status()", sandbox_status, 200)
     idle_memory()
     one_runtime()
 

@@ -133,6 +133,30 @@ def test_the_page_about_checks_has_every_rule_and_only_those() -> None:
     assert found == said
 
 
+def test_the_security_page_lists_the_calls_that_a_worker_can_reach() -> None:
+    page = (PROJECT / "docs" / "security.md").read_text(encoding="utf-8")
+    section = page.split("## What can be reached")[1].split("\n## ")[0]
+    table = section.split("|---|---|\n")[1].split("\n\n")[0]
+    said = {call for line in table.splitlines() for call in re.findall(r"`(\w+)`", line.split("|")[1])}
+    listed = PROJECT / "crates" / "sandbox" / "tests" / "reachable" / "x86_64.txt"
+    assert said == {line.split()[1] for line in listed.read_text(encoding="ascii").splitlines()}
+
+
+def test_the_security_page_names_every_attempt_and_every_layer() -> None:
+    page = (PROJECT / "docs" / "security.md").read_text(encoding="utf-8")
+    attempts = PROJECT / "crates" / "sandbox" / "tests" / "attempts"
+    names = {
+        name
+        for file in attempts.glob("*.rs")
+        for name in re.findall(
+            r'attempt(?:_that_hosts_forbid)?\(\s*"([^"]+)"', file.read_text(encoding="utf-8")
+        )
+    }
+    assert len(names) > 50
+    assert [name for name in sorted(names) if name not in page] == []
+    assert [name for name in pydeno.sandbox_status().layers if f"`{name}`" not in page] == []
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_in_docstrings_are_true(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name))

@@ -5,6 +5,7 @@
 
 mod attempts;
 mod confined;
+mod without;
 
 use std::collections::BTreeMap;
 use std::os::linux::net::SocketAddrExt as _;
@@ -13,9 +14,15 @@ use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
 use attempts::{Attempt, Targets};
 use confined::{confine, parts, run, say};
 use libc::c_int;
-use pydeno_sandbox::Mode;
+use pydeno_sandbox::{Mode, layer};
+use without::without;
 
-parts!(confined_attempts, confined_attempts_without_an_empty_root, unconfined_attempts);
+parts!(
+    confined_attempts,
+    confined_attempts_without_an_empty_root,
+    confined_attempts_without_a_filter,
+    unconfined_attempts,
+);
 
 /// The exit code of an attempt that worked, also of the programs that attempts execute.
 const BREACH: c_int = 200;
@@ -31,6 +38,16 @@ fn confined_attempts() {
 
 fn confined_attempts_without_an_empty_root() {
     run_all(|| be_confined(false));
+}
+
+/// The filter alone stops nearly everything; this shows what is left to the other layers.
+fn confined_attempts_without_a_filter() {
+    run_all(|| {
+        without(libc::SYS_seccomp, None, libc::EINVAL);
+        confine(Mode::Auto, true)
+            .is_ok_and(|report| !report.has(layer::SECCOMP) && report.has(layer::LANDLOCK))
+            && std::fs::read_dir("/").is_err()
+    });
 }
 
 fn unconfined_attempts() {
@@ -134,6 +151,47 @@ fn an_empty_root_is_needed_for_nothing_but_the_cap_on_tasks() {
     let worked: Vec<&str> =
         ends(&said).into_iter().filter(|(_, end)| !stopped(end)).map(|(name, _)| name).collect();
     assert_eq!(worked, NEEDS_THE_EMPTY_ROOT);
+}
+
+/// What nothing but the filter stops. None of it reaches a file, the network, another process's memory or the host's life.
+const ONLY_THE_FILTER: [&str; 27] = [
+    "add a key to a keyring",
+    "become dumpable",
+    "change its execution domain",
+    "change the directory",
+    "fork",
+    "fork with the old call",
+    "handle page faults itself",
+    "learn the machine's name",
+    "learn who its parent is",
+    "make a System V message queue",
+    "make a System V segment",
+    "make a file in memory",
+    "make a pair of sockets",
+    "make a timer",
+    "make a user namespace",
+    "make its own code writable",
+    "make memory executable and run it",
+    "map executable memory and run it",
+    "open a handle to the host",
+    "outlive its parent",
+    "read the host's processor time",
+    "read the kernel's clock discipline",
+    "see the host's priority",
+    "see where the host may run",
+    "share memory with what it starts",
+    "talk to the kernel over netlink",
+    "watch a directory",
+];
+
+#[test]
+fn where_the_filter_fails_the_other_layers_still_keep_the_worker_from_the_host() {
+    let said = run("confined_attempts_without_a_filter").said();
+    let ends = ends(&said);
+    assert_eq!(ends.len(), attempts::all().count());
+    for (name, end) in ends {
+        assert!(stopped(end) || (end == "breach" && ONLY_THE_FILTER.contains(&name)), "{name}: {end}");
+    }
 }
 
 #[test]
