@@ -58,6 +58,45 @@ def refuse(name, error, first_argument=None):
     check(libc.prctl(38, 1, 0, 0, 0))                    # no_new_privs, which an ordinary user needs for a filter
     check(libc.prctl(22, 2, header))
 
+def weaken_filters():
+    """Every filter that is installed from now on refuses where it was to kill.
+
+    A supervisor, a thread of this process, is asked about each installation and changes the program in the memory of
+    the process that installs it. For root, who may.
+    """
+    import fcntl, queue, threading
+    received, answer = 0xC0502100, 0xC0182101            # SECCOMP_IOCTL_NOTIF_RECV and _SEND
+    kill, refuse_instead, ret = 0x80000000, 0x00050001, 0x06
+    listeners = queue.Queue()
+    def supervise():
+        listener = listeners.get()
+        while True:
+            asked = bytearray(80)
+            fcntl.ioctl(listener, received, asked)
+            call, pid = struct.unpack_from("QI", asked)
+            pointer = struct.unpack_from("6Q", asked, 32)[2]
+            with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+                memory.seek(pointer)
+                length, program = struct.unpack("HxxxxxxQ", memory.read(16))
+                for at in range(length):
+                    memory.seek(program + 8 * at)
+                    code, yes, no, k = struct.unpack("HBBI", memory.read(8))
+                    if (code, k) == (ret, kill):
+                        memory.seek(program + 8 * at)
+                        memory.write(struct.pack("HBBI", code, yes, no, refuse_instead))
+            fcntl.ioctl(listener, answer, struct.pack("QqiI", call, 0, 0, 1))  # go on with the call
+    threading.Thread(target=supervise, daemon=True).start()
+    program = [
+        struct.pack("HBBI", 0x20, 0, 0, 0),
+        struct.pack("HBBI", 0x15, 0, 1, NUMBERS["seccomp"]),
+        struct.pack("HBBI", 0x06, 0, 0, 0x7FC00000),     # ask the supervisor
+        struct.pack("HBBI", 0x06, 0, 0, 0x7FFF0000),
+    ]
+    buffer = ctypes.create_string_buffer(b"".join(program))
+    header = struct.pack("HxxxxxxP", len(program), ctypes.addressof(buffer))
+    check(libc.prctl(38, 1, 0, 0, 0))
+    listeners.put(check(libc.syscall(NUMBERS["seccomp"], 1, 8, header)))
+
 def drop_capabilities(keep=(), drop=None):
     """Root without these capabilities, or without all but `keep`; what it executes does not regain them."""
     dropped = [number for number in (range(41) if drop is None else drop) if number not in keep]

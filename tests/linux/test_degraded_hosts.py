@@ -92,6 +92,20 @@ def test_without_namespaces_the_sandbox_is_complete_and_not_hardened() -> None:
 # test shows that there was nothing to take.
 
 
+def test_a_filter_whose_kills_are_dropped_is_found_by_the_call_that_must_kill() -> None:
+    if not ROOT:
+        assert examine("").missing == set()
+        return
+    found = examine("weaken_filters()")
+    assert found.missing == {"seccomp", "self_test"}
+    for name in found.missing:
+        assert "exec-not-killed" in found.status[name]["detail"]
+    # What the filter refuses, it still refuses.
+    assert "a refused call answered EPERM" in found.status["seccomp"]["detail"]
+    assert "exec-not-killed" in found.require["text"]
+    assert found.auto["degraded"]
+
+
 def test_a_sysctl_that_forbids_user_namespaces_is_seen() -> None:
     take_away = """
     ready, mapped = os.pipe(), os.pipe()
