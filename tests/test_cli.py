@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -156,6 +157,19 @@ def test_doctor_on_a_machine_without_a_layer_is_code_4_and_names_the_fix() -> No
     assert "refuses to start" in text
     assert json.loads(report)["complete"] is False
     assert "Linux 5.13" in json.loads(report)["landlock"]["fix"]
+
+
+def test_doctor_without_a_worker_is_code_4_and_says_what_to_do(tmp_path: Path) -> None:
+    command = shutil.copy(COMMAND, tmp_path)
+    done = subprocess.run([command, "doctor"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 4
+    assert "no pydeno-worker belongs to" in done.stdout
+    assert "to fix: install pydeno again" in done.stdout
+    report = subprocess.run(
+        [command, "doctor", "--json"], capture_output=True, check=False, timeout=60
+    ).stdout
+    assert json.loads(report)["complete"] is False
+    assert json.loads(report)["seccomp"]["applied"] is False
 
 
 def test_doctor_without_an_engine_is_code_4() -> None:

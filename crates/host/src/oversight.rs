@@ -34,7 +34,11 @@ pub(crate) fn resource_probes(pid: Pid) -> LayerReport {
         Err(error) => missing(
             RESOURCE_PROBES,
             format!("memory, CPU time and threads of a confined process cannot be read: {error}"),
-            PROC_FIX,
+            if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
+                FILES_FIX
+            } else {
+                PROC_FIX
+            },
         ),
     }
 }
@@ -64,5 +68,6 @@ pub(crate) fn missing(name: &str, detail: String, fix: &str) -> LayerReport {
 
 const PROC_FIX: &str = "mount /proc of the host's own process namespace where it runs, without hidepid or with a gid= \
      that its user belongs to";
+const FILES_FIX: &str = "let the host open two more descriptors (ulimit -n)";
 const KILL_FIX: &str = "run the host as an ordinary user, or leave CAP_KILL to its container (docker run --cap-add=KILL), \
      and let its system-call filter pass kill and pidfd_send_signal";
