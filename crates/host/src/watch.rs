@@ -118,6 +118,12 @@ impl Watch {
         }
     }
 
+    /// Whether the process has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&at_once)), Ok(1))
+    }
+
     /// For a worker that has hung up: gives it a moment to end by itself, so that its own exit status is seen, and kills
     /// it if it does not.
     pub(crate) fn put_to_rest(&self) {

@@ -74,8 +74,14 @@ impl Forthcoming {
         let mut session = Session::new();
         match first_event(&socket, &mut session, START_PATIENCE) {
             Ok(Event::Ready(mut ready)) => {
-                oversee(watch.pid(), &mut ready.sandbox, options.sandbox)?;
-                Ok(Worker { zygote, socket, session, watch, ready })
+                match oversee(watch.pid(), &mut ready.sandbox, options.sandbox) {
+                    Ok(()) => Ok(Worker { zygote, socket, session, watch, ready }),
+                    // It reported and was killed while it waited to be needed.
+                    Err(_) if watch.has_ended() => {
+                        Err(Error::WorkerCrashed { status: zygote.collect(watch.pid()) })
+                    }
+                    Err(refusal) => Err(refusal),
+                }
             }
             Ok(Event::Refused(report)) => Err(Error::SandboxUnavailable { report }),
             Ok(other) => Err(Error::ProtocolViolation { what: format!("{other:?} before it was ready") }),
