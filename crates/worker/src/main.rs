@@ -22,9 +22,10 @@ fn main() -> ExitCode {
     process::hear_of_children();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    process::close_inherited();
     let result = match arguments[..] {
-        ["zygote", tier] => process::close_inherited().and_then(|()| zygote::run(tier)),
-        ["probe"] => process::close_inherited().and_then(|()| probe::run()),
+        ["zygote", tier] => zygote::run(tier),
+        ["probe"] => probe::run(),
         ["--version"] => {
             println!("pydeno-worker {}", pydeno_wire::message::BUILD);
             return ExitCode::SUCCESS;
