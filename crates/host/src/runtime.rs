@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::affinity::Placement;
+use crate::affinity::{Held, Placement};
 use crate::clock::Nanos;
 use crate::error::{Error, Limit};
 use crate::fork_generation;
@@ -135,14 +135,13 @@ impl Runtime {
         }
         let mut entered = self.enter()?;
         let Driver { socket, session, placement } = entered.driver();
-        placement.follow_caller(self.watch.pid());
         let request =
             session.eval(Nanos::now(), source, name.to_owned()).map_err(|error| too_long(&error))?;
         if !self.watch.begin(request, session.deadline()) {
             return Err(self.ended());
         }
         let mut evaluation =
-            Evaluation { runtime: self, socket, session, placement, host, interrupted_at: None, long: false };
+            Evaluation { runtime: self, socket, session, placement, host, interrupted_at: None, held: None };
         let outcome = evaluation.run();
         match (self.watch.end(request), outcome) {
             (Ok(()), outcome) => outcome,
@@ -264,7 +263,8 @@ struct Evaluation<'a> {
     placement: &'a mut Placement,
     host: &'a mut dyn HostFunctions,
     interrupted_at: Option<Nanos>,
-    long: bool,
+    /// While the calling thread sleeps.
+    held: Option<Held>,
 }
 
 impl Evaluation<'_> {
@@ -286,8 +286,11 @@ impl Evaluation<'_> {
                     }
                 }
             }
+            self.held = self.placement.together(self.runtime.watch.pid());
             self.write()?;
             self.read()?;
+            let held = self.held.take();
+            self.placement.woke(held);
         }
     }
 
@@ -373,10 +376,7 @@ impl Evaluation<'_> {
 
     /// A wait that has turned out to be long.
     fn wait(&mut self, what: PollFlags) -> Result<(), Error> {
-        if !self.long {
-            self.long = true;
-            self.placement.release(self.runtime.watch.pid());
-        }
+        self.part();
         self.runtime.supervisor.monitor().ensure_awake();
         let timeout = Timespec::try_from(WAIT).expect("a tenth of a second fits a timespec");
         match poll(&mut [PollFd::new(self.socket, what)], Some(&timeout)) {
@@ -392,7 +392,15 @@ impl Evaluation<'_> {
         }
     }
 
+    /// Lets worker and caller go their own ways.
+    fn part(&mut self) {
+        self.held = None;
+        self.placement.release(self.runtime.watch.pid());
+    }
+
     fn look_after_the_caller(&mut self) {
+        // Python's signal handlers may run here, and are not to be held on a core.
+        self.part();
         match self.interrupted_at {
             None if self.host.check_interrupt() == Err(Interrupted) => self.interrupt(),
             Some(since) if Nanos::now().since(since) > STOP_PATIENCE => {
