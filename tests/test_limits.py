@@ -59,6 +59,20 @@ def test_an_endless_loop_is_a_timeout_that_the_runtime_survives(rt: Runtime | Is
             assert short.eval("++kept") > 1
 
 
+def test_a_script_stopped_in_a_promise_reaction_leaves_a_runtime_that_binds_and_converts(
+    rt: Runtime | IsolatedRuntime,
+) -> None:
+    with type(rt)(RuntimeConfig(timeout=0.1)) as short:
+        for code in (
+            "(async () => { await null; for (;;); })()",
+            "Promise.resolve().then(() => { for (;;); }); ({a: 1})",
+        ):
+            with pytest.raises(RuntimeTimeout):
+                short.eval(code)
+            short.bind_function("give", lambda: [1, {"a": 2}])
+            assert short.eval("give()") == [1, {"a": 2}]
+
+
 def test_an_endless_chain_of_promises_costs_the_worker() -> None:
     with IsolatedRuntime(timeout=0.1) as rt:
         with pytest.raises(RuntimeTimeout) as caught:

@@ -253,6 +253,18 @@ def test_threads_share_a_runtime_one_after_the_other() -> None:
         assert rt.eval("n") == 400
 
 
+def test_a_host_function_and_its_caller_run_wherever_they_might_before() -> None:
+    before = os.sched_getaffinity(0)
+    seen: list[set[int]] = []
+    with IsolatedRuntime() as rt:
+        rt.bind_function("look", lambda: seen.append(os.sched_getaffinity(0)))
+        for _ in range(20):
+            rt.eval("for (let i = 0; i < 20; i++) look()")
+            assert os.sched_getaffinity(0) == before
+    assert len(seen) == 400
+    assert all(cores == before for cores in seen)
+
+
 def test_a_thread_may_bind_while_another_evaluates() -> None:
     with IsolatedRuntime() as rt:
         calls = 0

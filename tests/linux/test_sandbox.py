@@ -69,6 +69,26 @@ def test_a_worker_without_the_jit_has_no_executable_memory_but_its_libraries() -
         assert writable_code(jit.worker_pid) != [], "the JIT's region must show, or this shows nothing"
 
 
+def test_workers_of_one_zygote_share_no_wake_up_that_could_carry_a_message() -> None:
+    if not ROOT:
+        # The worker is not dumpable, so its descriptors are not ours to look at.
+        with IsolatedRuntime() as rt, pytest.raises(PermissionError):
+            list(Path(f"/proc/{rt.worker_pid}/fd").iterdir())
+        return
+
+    def wake_ups(pid: int) -> set[str]:
+        infos = [info.read_text(encoding="ascii") for info in Path(f"/proc/{pid}/fdinfo").iterdir()]
+        return {line for info in infos for line in info.splitlines() if line.startswith("eventfd-id")}
+
+    with IsolatedRuntime() as one, IsolatedRuntime() as two:
+        zygote = int(
+            Path(f"/proc/{one.worker_pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[1]
+        )
+        assert wake_ups(one.worker_pid), "there must be one for this to show anything"
+        assert not wake_ups(one.worker_pid) & wake_ups(two.worker_pid)
+        assert not wake_ups(one.worker_pid) & wake_ups(zygote)
+
+
 def test_a_guest_finds_the_language_and_nothing_else() -> None:
     absent = [
         "Deno", "process", "require", "module", "fetch", "XMLHttpRequest", "WebSocket", "Worker", "importScripts",
