@@ -41,6 +41,9 @@ pub(crate) struct WatchLimits {
     pub(crate) cpu: Duration,
 }
 
+/// What a process that is about to end needs for it.
+pub(crate) const MOMENT: Duration = Duration::from_millis(100);
+
 /// `activity` is one of these or the number of the request that runs, which is neither.
 const IDLE: u64 = 0;
 const KILLED: u64 = u64::MAX;
@@ -118,18 +121,17 @@ impl Watch {
         }
     }
 
-    /// Whether the process has ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        matches!(poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&at_once)), Ok(1))
+    /// Whether the process ends within this time. One that is being killed may take a moment: it has ended when the last
+    /// of its threads has, and shows no memory before that.
+    pub(crate) fn ends_within(&self, patience: Duration) -> bool {
+        let timeout = Timespec::try_from(patience).expect("a moment fits a timespec");
+        matches!(poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&timeout)), Ok(1))
     }
 
     /// For a worker that has hung up: gives it a moment to end by itself, so that its own exit status is seen, and kills
     /// it if it does not.
     pub(crate) fn put_to_rest(&self) {
-        let moment = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-        // Interrupted or refused, it is killed a little sooner.
-        let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&moment));
+        self.ends_within(MOMENT);
         self.kill(Verdict::Lost);
     }
 
@@ -165,7 +167,10 @@ impl Watch {
             return None;
         }
         let Some((usage, cpu)) = self.measure(request) else {
-            self.kill_during(request, Verdict::Unmeasurable);
+            // One that has ended is its runtime's to notice, by the socket, and no fault of /proc.
+            if !self.ends_within(Duration::ZERO) {
+                self.kill_during(request, Verdict::Unmeasurable);
+            }
             return None;
         };
         let over = if usage.memory > self.limits.memory {
@@ -263,13 +268,29 @@ mod tests {
 
     #[test]
     fn a_worker_that_cannot_be_read_is_not_trusted() {
+        let (mut gone, _) = watched(GENEROUS);
+        gone.kill().unwrap();
+        gone.wait().unwrap();
+        // Alive, under a number that /proc does not have.
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
+        let watch = Watch::new(Pid::from_child(&gone), pidfd, GENEROUS);
+        let now = Nanos::now();
+        watch.begin(1, now.plus(Duration::from_secs(5)));
+        assert_eq!(watch.check(now), None);
+        assert_eq!(watch.verdict(), Some(Verdict::Unmeasurable));
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn a_worker_that_has_ended_is_not_called_unmeasurable() {
         let (mut child, watch) = watched(GENEROUS);
         child.kill().unwrap();
         child.wait().unwrap();
         let now = Nanos::now();
         watch.begin(1, now.plus(Duration::from_secs(5)));
         assert_eq!(watch.check(now), None);
-        assert_eq!(watch.verdict(), Some(Verdict::Unmeasurable));
+        assert_eq!(watch.verdict(), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::first_words::{StartError, first_event};
 use crate::options::Options;
 use crate::oversight;
 use crate::session::{Event, Session};
-use crate::watch::{Watch, WatchLimits};
+use crate::watch::{MOMENT, Watch, WatchLimits};
 use crate::zygote::{Ticket, Zygote};
 
 /// How long a worker may take to confine itself and make a context, on a machine that is busy.
@@ -77,7 +77,7 @@ impl Forthcoming {
                 match oversee(watch.pid(), &mut ready.sandbox, options.sandbox) {
                     Ok(()) => Ok(Worker { zygote, socket, session, watch, ready }),
                     // It reported and was killed while it waited to be needed.
-                    Err(_) if watch.has_ended() => {
+                    Err(_) if watch.ends_within(MOMENT) => {
                         Err(Error::WorkerCrashed { status: zygote.collect(watch.pid()) })
                     }
                     Err(refusal) => Err(refusal),
