@@ -106,6 +106,7 @@ impl Writer {
             Value::Bytes(_) => return Err(self.none("binary data")),
             Value::Set(_) => return Err(self.none("a Set")),
             Value::Map(_) => return Err(self.none("a Map")),
+            Value::Function(_) => return Err(self.none("a function")),
         }
         Ok(())
     }

@@ -128,6 +128,7 @@ impl<'c> Importer<'c, '_> {
                 let pinned = context.bytes(bytes)?;
                 self.prelude.call(context, &self.prelude.unpin, &[pinned])?
             }
+            Value::Function(_) => return Err(self.exhausted()),
             Value::Array(_) | Value::Object(_) => self.tree(Branch::Value(value))?,
             Value::Set(members) => {
                 let members: Vec<&Value> = members.iter().collect();

@@ -48,7 +48,8 @@ impl Writer {
             | Value::Bytes(_)
             | Value::Date(_)
             | Value::Set(_)
-            | Value::Map(_) => {
+            | Value::Map(_)
+            | Value::Function(_) => {
                 self.out.push_str("null");
                 self.specials.push(self.path.as_slice().into());
             }

@@ -21,6 +21,11 @@ pub enum Error {
     },
     /// The result is a promise that nothing is left to settle. The runtime is usable.
     NeverSettles,
+    /// The result is a promise, and promises do not settle while the guest waits for a host function that is not
+    /// asynchronous. The runtime is usable.
+    CannotWait,
+    /// The guest's function that was to be called has been released. The runtime is usable.
+    UnknownFunction,
     /// The script ran longer than allowed and was stopped by the engine. The runtime is usable.
     Stopped {
         /// The limit it ran into.
@@ -107,9 +112,12 @@ impl Error {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Js(_) | Self::NeverSettles => "js_error",
-            Self::Conversion { .. } | Self::InvalidInput { .. } | Self::Reentrant | Self::ForeignProcess => {
-                "invalid_input"
-            }
+            Self::Conversion { .. }
+            | Self::InvalidInput { .. }
+            | Self::CannotWait
+            | Self::UnknownFunction
+            | Self::Reentrant
+            | Self::ForeignProcess => "invalid_input",
             Self::Stopped { .. } | Self::Killed { limit: Limit::Time, .. } => "timeout",
             Self::HeapFull { .. } | Self::Killed { limit: Limit::Memory, .. } => "memory_limit",
             Self::Killed { limit: Limit::Cpu, .. } => "cpu_limit",
@@ -134,6 +142,8 @@ impl Error {
             Self::Js(_)
                 | Self::Conversion { .. }
                 | Self::NeverSettles
+                | Self::CannotWait
+                | Self::UnknownFunction
                 | Self::Stopped { .. }
                 | Self::HeapFull { .. }
                 | Self::HostCallBudget { .. }
@@ -157,6 +167,13 @@ impl fmt::Display for Error {
                 "the result is a promise that can never settle: no job and no host function is left that would \
                  resolve it",
             ),
+            Self::CannotWait => f.write_str(
+                "the result is a promise, and none can settle while the guest waits for the host function that makes \
+                 this call; make the host function async, and await the call",
+            ),
+            Self::UnknownFunction => {
+                f.write_str("the function was released; keep its JsFunction open for as long as it is called")
+            }
             Self::Stopped { timeout } => write!(
                 f,
                 "the script ran longer than its timeout of {timeout:?} and was stopped; the runtime is usable; raise \

@@ -309,6 +309,8 @@ impl Evaluation<'_> {
             Failure::Timeout => Error::Stopped { timeout: options.timeout },
             Failure::HeapLimit => Error::HeapFull { max_heap_size: options.max_heap_size },
             Failure::NeverSettles => Error::NeverSettles,
+            Failure::CannotWait => Error::CannotWait,
+            Failure::UnknownFunction => Error::UnknownFunction,
             Failure::Cancelled => Error::Cancelled,
         })
     }

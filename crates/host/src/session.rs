@@ -10,7 +10,8 @@ use std::time::Duration;
 use pydeno_wire::frame::{FrameReader, encode_frame};
 use pydeno_wire::message::BUILD;
 use pydeno_wire::message::{
-    Binding, ConsoleLevel, Failure, HostError, HostMessage, Limits, Ready, SandboxReport, WorkerMessage,
+    Binding, ConsoleLevel, Failure, HostError, HostMessage, Limits, Ready, SandboxReport, Start,
+    WorkerMessage,
 };
 use pydeno_wire::{Budget, EncodeError, Message, Text, Value};
 
@@ -145,7 +146,8 @@ impl Session {
         };
         self.budget = Budget::from(&limits);
         self.reader.set_limit(WorkerMessage::max_encoded_bytes(&self.budget));
-        self.push(&HostMessage::Start(limits)).expect("a message of a few numbers is within every bound");
+        let start = Start { limits, clock: None, random_seed: None, strict_eval: false };
+        self.push(&HostMessage::Start(start)).expect("a message of a few numbers is within every bound");
     }
 
     /// Makes host functions visible, numbered from the number returned.
@@ -157,7 +159,12 @@ impl Session {
         let first = self.functions;
         let bindings = (first..)
             .zip(names)
-            .map(|(function, name)| Binding { function, object: object.cloned(), name: name.clone() })
+            .map(|(function, name)| Binding {
+                function,
+                object: object.cloned(),
+                name: name.clone(),
+                asynchronous: false,
+            })
             .collect();
         self.push(&HostMessage::Bind(bindings))?;
         self.functions += names.len() as u32;
@@ -262,7 +269,7 @@ impl Session {
                 self.state = State::Ended;
                 Ok(Some(Event::Refused(report)))
             }
-            (State::Running { request, resumed }, WorkerMessage::Call { id, function, arguments }) => {
+            (State::Running { request, resumed }, WorkerMessage::Call { id, function, arguments, .. }) => {
                 self.called(now, request, resumed, id, function, arguments)
             }
             (State::Running { mut request, resumed }, WorkerMessage::Console { level, text })
@@ -273,7 +280,7 @@ impl Session {
                 self.state = State::Running { request, resumed };
                 Ok(within.then_some(Event::Console { level, text }))
             }
-            (State::Running { request, .. }, WorkerMessage::Done { id, outcome }) if id == request.id => {
+            (State::Running { request, .. }, WorkerMessage::Done { id, outcome, .. }) if id == request.id => {
                 self.state = State::Idle;
                 Ok(Some(Event::Done { outcome, stopped: request.stopping }))
             }
@@ -343,6 +350,7 @@ fn name_of(message: &WorkerMessage) -> &'static str {
         WorkerMessage::Ready(_) => "a readiness report",
         WorkerMessage::Refused(_) => "a refusal",
         WorkerMessage::Call { .. } => "a call",
+        WorkerMessage::Waiting { .. } => "a wait",
         WorkerMessage::Console { .. } => "console text",
         WorkerMessage::Done { .. } => "a result",
     }

@@ -39,6 +39,8 @@ pub(crate) fn from_failure(
         Failure::Timeout => Error::Stopped { timeout: limits.timeout },
         Failure::HeapLimit => Error::HeapFull { max_heap_size: limits.max_heap_size },
         Failure::NeverSettles => Error::NeverSettles,
+        Failure::CannotWait => Error::CannotWait,
+        Failure::UnknownFunction => Error::UnknownFunction,
         Failure::Cancelled => Error::Cancelled,
     };
     from_host(py, &error)

@@ -36,6 +36,9 @@ impl<'py> ToPython<'py> {
             Value::Number(value) => number_to_python(py, *value),
             Value::BigInt(value) => bigint_to_python(py, value)?,
             Value::String(text) => text_to_python(py, text)?.into_any(),
+            Value::Function(_) => {
+                return Err(errors::conversion(py, &self.path, "a function does not cross here"));
+            }
             Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
             Value::Date(milliseconds) => self.date(*milliseconds)?,
             Value::Array(items) => {

@@ -49,6 +49,7 @@ use crate::value::Value;
 mod tag {
     pub(super) const POSITIVE_BIGNUM: u64 = 2;
     pub(super) const NEGATIVE_BIGNUM: u64 = 3;
+    pub(super) const IDENTIFIER: u64 = 39;
     pub(super) const SET: u64 = 258;
     pub(super) const MAP: u64 = 259;
     pub(super) const WTF8: u64 = 273;

@@ -9,8 +9,8 @@ pub const BUILD: &str = env!("CARGO_PKG_VERSION");
 /// From the host to a worker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostMessage {
-    /// The limits of this runtime; the first message, sent once.
-    Start(Limits),
+    /// The limits of this runtime and how its engine behaves; the first message, sent once.
+    Start(Start),
     /// Makes host functions visible to the guest. Not answered: a later `Bind` of the same name replaces it, and one that
     /// the guest's own globals forbid fails the next evaluation with a `TypeError`.
     Bind(Vec<Binding>),
@@ -25,6 +25,20 @@ pub enum HostMessage {
         /// How long the guest may run, in milliseconds, time spent in host functions not counted.
         timeout_ms: u64,
     },
+    /// Call a function of the guest; answered like `Eval`. It may come while the guest waits for a host function.
+    Invoke {
+        /// Chosen by the host, increasing, from the same numbers as those of `Eval`.
+        id: u64,
+        /// The function, as a [`Function`] named it.
+        function: u64,
+        /// The arguments.
+        arguments: Vec<Value>,
+        /// As in `Eval`.
+        timeout_ms: u64,
+    },
+    /// The host has let go of these functions of the guest, at most [`RELEASED`](crate::codec::bounds::RELEASED) of them.
+    /// Not answered.
+    Release(Vec<u64>),
     /// The answer to the [`WorkerMessage::Call`] with the same `id`.
     Answer {
         /// The call's id.
@@ -32,12 +46,26 @@ pub enum HostMessage {
         /// The function's value, or the error the guest sees thrown.
         outcome: Result<Value, HostError>,
     },
-    /// Stop the evaluation with this id as soon as possible; it then ends as [`Failure::Cancelled`]. One that has
-    /// ended meanwhile is not an error.
+    /// Stop the evaluation or invocation with this id as soon as possible; it then ends as [`Failure::Cancelled`]. One
+    /// that has ended meanwhile is not an error.
     Cancel {
         /// The evaluation's id.
         id: u64,
     },
+}
+
+/// What a worker is told before anything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// What the runtime may use.
+    pub limits: Limits,
+    /// Where every clock of the guest stands still, in milliseconds since 1970-01-01T00:00:00Z, within ±8.64e15. `None`
+    /// leaves the guest the real ones.
+    pub clock: Option<i64>,
+    /// Where `Math.random` begins; `None` for a seed of the system's.
+    pub random_seed: Option<u64>,
+    /// Whether making code from text (`eval`, `Function` and its kin) throws.
+    pub strict_eval: bool,
 }
 
 /// What a runtime may use; checked by the worker for the guest's sake and by the host for its own.
@@ -64,6 +92,8 @@ pub struct Binding {
     pub object: Option<Text>,
     /// The function's name.
     pub name: Text,
+    /// Whether the guest gets a promise at once instead of waiting for the answer.
+    pub asynchronous: bool,
 }
 
 /// An error of a host function as the guest is shown it.
@@ -82,14 +112,23 @@ pub enum WorkerMessage {
     Ready(Ready),
     /// The worker will not start: a layer that was asked for is not in force. The only message of one that does not.
     Refused(SandboxReport),
-    /// The guest calls a host function and waits for the [`HostMessage::Answer`] with the same `id`.
+    /// The guest calls a host function. It waits for the [`HostMessage::Answer`] with the same `id`, or, where the function
+    /// is asynchronous, goes on with a promise.
     Call {
         /// Chosen by the worker, increasing.
         id: u64,
+        /// The evaluation or invocation on whose behalf.
+        request: u64,
         /// The function, from its [`Binding`].
         function: u32,
         /// The arguments.
         arguments: Vec<Value>,
+    },
+    /// Nothing is left to run before an answer to an asynchronous call, or another request, arrives.
+    Waiting {
+        /// How many answers to asynchronous calls the worker has taken since its start. Fewer than the host has sent means
+        /// that the two crossed, and that the worker goes on at once.
+        answers: u64,
     },
     /// The guest wrote to `console`.
     Console {
@@ -98,12 +137,16 @@ pub enum WorkerMessage {
         /// The text, arguments joined by a space.
         text: Text,
     },
-    /// The evaluation has ended.
+    /// The evaluation or invocation has ended, and so have the asynchronous calls that it made; those of one that failed
+    /// are given up.
     Done {
-        /// The evaluation's id.
+        /// Its id.
         id: u64,
-        /// The value of the last expression, or why there is none.
+        /// The value of the last expression or of the function, or why there is none.
         outcome: Result<Value, Failure>,
+        /// Promises that were rejected meanwhile and that nothing handled, at most
+        /// [`UNHANDLED`](crate::codec::bounds::UNHANDLED) of them; more are dropped.
+        unhandled: Vec<JsError>,
     },
 }
 
@@ -173,6 +216,11 @@ pub enum Failure {
     },
     /// The value is a promise, and nothing that could settle it is left.
     NeverSettles,
+    /// The value is a promise, and promises do not settle while the guest waits for a host function that is not
+    /// asynchronous.
+    CannotWait,
+    /// The function to call is not one that the host holds.
+    UnknownFunction,
 }
 
 /// An exception of the guest.

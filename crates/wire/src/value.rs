@@ -5,7 +5,7 @@ use crate::text::Text;
 /// A JavaScript value outside any engine: the JSON-like types and what JavaScript adds to them.
 ///
 /// Numbers are always `f64`, as in JavaScript; whether an integral one becomes an integer is for the side that
-/// reads it. Functions, promises and symbols do not cross as values.
+/// reads it. Promises and symbols do not cross.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// `undefined`.
@@ -32,6 +32,17 @@ pub enum Value {
     Set(Vec<Value>),
     /// A `Map`, in insertion order.
     Map(Vec<(Value, Value)>),
+    /// A function of the guest, which stays with it.
+    Function(Function),
+}
+
+/// The host's name for a function of the guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Chosen by the worker and never used for another function.
+    pub handle: u64,
+    /// Its `name`, for a person to read; of no meaning towards the guest.
+    pub name: Text,
 }
 
 /// The largest magnitude of a `Date`, in milliseconds (ECMA-262, "Time Values and Time Range").

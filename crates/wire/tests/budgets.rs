@@ -151,7 +151,7 @@ fn no_budget_allows_more_than_the_greatest_depth() {
 
 #[test]
 fn the_arguments_of_a_call_share_bytes_and_nodes_but_not_depth() {
-    let call = |arguments| WorkerMessage::Call { id: 1, function: 2, arguments };
+    let call = |arguments| WorkerMessage::Call { id: 1, request: 7, function: 2, arguments };
     let arguments = vec![nested(2), nested(2), nested(2)];
     let exact = Budget { bytes: 9, nodes: 9, depth: 2 };
     let mut bytes = Vec::new();
@@ -170,15 +170,18 @@ fn an_outcome_over_budget_leaves_no_part_of_its_message() {
     let budget = Budget { bytes: 10, ..Budget::default() };
     let value = Value::Bytes(vec![0; 100]);
     let mut out = vec![1, 2, 3];
-    let done = WorkerMessage::Done { id: 1, outcome: Ok(value.clone()) };
+    let done = WorkerMessage::Done { id: 1, outcome: Ok(value.clone()), unhandled: vec![] };
     let error = done.encode(&mut out, &budget).unwrap_err();
     assert_eq!(out, [1, 2, 3]);
     assert!(HostMessage::Answer { id: 1, outcome: Ok(value) }.encode(&mut out, &budget).is_err());
     assert_eq!(out, [1, 2, 3]);
 
     let path = error.path().unwrap().to_string();
-    let instead =
-        WorkerMessage::Done { id: 1, outcome: Err(Failure::Conversion { path, reason: error.reason() }) };
+    let instead = WorkerMessage::Done {
+        id: 1,
+        outcome: Err(Failure::Conversion { path, reason: error.reason() }),
+        unhandled: vec![],
+    };
     assert!(instead.encode(&mut out, &budget).is_ok());
 }
 

@@ -23,7 +23,7 @@ fn a_message_is_framed_after_what_is_there() {
 #[test]
 fn a_message_that_cannot_be_encoded_leaves_no_part_of_a_frame() {
     let mut bytes = vec![0xAA];
-    let done = WorkerMessage::Done { id: 5, outcome: Ok(Value::Bytes(vec![0; 100])) };
+    let done = WorkerMessage::Done { id: 5, outcome: Ok(Value::Bytes(vec![0; 100])), unhandled: vec![] };
     let error = encode_frame(&mut bytes, &done, &Budget { bytes: 99, ..Budget::default() }).unwrap_err();
     assert!(matches!(error, EncodeError::Bytes { limit: 99, .. }));
     assert_eq!(bytes, [0xAA]);

@@ -98,7 +98,7 @@ proptest! {
 #[test]
 fn a_message_of_another_number_or_with_other_fields_is_refused() {
     for (bytes, number, fields) in [
-        ([0x81, 0x05].as_slice(), 5, 0),
+        ([0x81, 0x07].as_slice(), 7, 0),
         (&[0x82, 0x18, 0x63, 0x00], 99, 1),
         (&[0x83, 0x04, 0x00, 0x00], 4, 2), // `Cancel` with a field too many
         (&[0x81, 0x04], 4, 0),             // and without its own
@@ -135,8 +135,8 @@ fn integers_outside_their_fields_range_are_refused() {
         let beyond = [0x82, 1, major, 0x80, 0, 0, 0];
         assert_eq!(decoded::<ZygoteRequest>(&beyond), Err(DecodeError::IntegerOutOfRange { offset: 2 }));
     }
-    let call = [0x84, 2, 1, 0x1B, 0, 0, 0, 1, 0, 0, 0, 0, 0x80];
-    assert_eq!(decoded::<WorkerMessage>(&call), Err(DecodeError::IntegerOutOfRange { offset: 3 }));
+    let call = [0x85, 2, 1, 7, 0x1B, 0, 0, 0, 1, 0, 0, 0, 0, 0x80];
+    assert_eq!(decoded::<WorkerMessage>(&call), Err(DecodeError::IntegerOutOfRange { offset: 4 }));
 }
 
 #[test]
@@ -151,13 +151,13 @@ fn a_list_that_claims_more_than_there_is_is_refused_at_once() {
     let bind = [0x82, 1, 0x99, 0x0F, 0xFF];
     let error = DecodeError::TooFewBytes { offset: 2, claimed: 4095, available: 0 };
     assert_eq!(decoded::<HostMessage>(&bind), Err(error));
-    let call = [0x84, 2, 1, 1, 0x9A, 0x00, 0x10, 0x00, 0x00];
-    let error = DecodeError::TooFewBytes { offset: 4, claimed: 1 << 20, available: 0 };
+    let call = [0x85, 2, 1, 7, 1, 0x9A, 0x00, 0x10, 0x00, 0x00];
+    let error = DecodeError::TooFewBytes { offset: 5, claimed: 1 << 20, available: 0 };
     assert_eq!(decoded::<WorkerMessage>(&call), Err(error));
 }
 
 fn binding(name: &str) -> Binding {
-    Binding { function: 0, object: None, name: name.into() }
+    Binding { function: 0, object: None, name: name.into(), asynchronous: false }
 }
 
 fn script(source_bytes: usize, name_bytes: usize) -> HostMessage {
@@ -236,7 +236,8 @@ fn exhausting_error() -> JsError {
 
 #[test]
 fn an_error_of_any_size_is_cut_and_not_lost() {
-    let done = WorkerMessage::Done { id: 1, outcome: Err(Failure::Js(exhausting_error())) };
+    let done =
+        WorkerMessage::Done { id: 1, outcome: Err(Failure::Js(exhausting_error())), unhandled: vec![] };
     let Ok(WorkerMessage::Done { outcome: Err(Failure::Js(cut)), .. }) = decoded(&encoded(&done)) else {
         panic!("an error must arrive as one");
     };
@@ -262,19 +263,25 @@ fn no_message_is_longer_than_its_kinds_maximum() {
     for message in [
         WorkerMessage::Ready(Ready { build: name.clone(), engine: name.clone(), sandbox }),
         WorkerMessage::Console { level: ConsoleLevel::Log, text: "c".repeat(bounds::CONSOLE_BYTES).into() },
-        WorkerMessage::Done { id: u64::MAX, outcome: Err(Failure::Js(exhausting_error())) },
+        WorkerMessage::Done {
+            id: u64::MAX,
+            outcome: Err(Failure::Js(exhausting_error())),
+            unhandled: vec![exhausting_error(); 2 * bounds::UNHANDLED],
+        },
     ] {
         fits(encoded(&message).len(), WorkerMessage::max_encoded_bytes(&budget));
     }
 
     let longest = Text::from("b".repeat(bounds::BINDING_NAME_BYTES));
-    let binding = Binding { function: u32::MAX, object: Some(longest.clone()), name: longest };
+    let binding =
+        Binding { function: u32::MAX, object: Some(longest.clone()), name: longest, asynchronous: true };
     let error = HostError {
         name: "e".repeat(bounds::ERROR_NAME_BYTES).into(),
         message: "e".repeat(bounds::ERROR_TEXT_BYTES).into(),
     };
     for message in [
         HostMessage::Bind(vec![binding; bounds::BINDINGS]),
+        HostMessage::Release(vec![u64::MAX; bounds::RELEASED]),
         script(bounds::SOURCE_BYTES, bounds::NAME_BYTES),
         HostMessage::Answer { id: u64::MAX, outcome: Err(error) },
     ] {
@@ -299,7 +306,8 @@ fn no_message_is_longer_than_its_kinds_maximum() {
     HostMessage::Answer { id: u64::MAX, outcome: Ok(value.clone()) }.encode(&mut bytes, &exact).unwrap();
     fits(bytes.len(), HostMessage::max_encoded_bytes(&exact));
     bytes.clear();
-    let call = WorkerMessage::Call { id: u64::MAX, function: u32::MAX, arguments: vec![value] };
+    let call =
+        WorkerMessage::Call { id: u64::MAX, request: u64::MAX, function: u32::MAX, arguments: vec![value] };
     call.encode(&mut bytes, &exact).unwrap();
     fits(bytes.len(), WorkerMessage::max_encoded_bytes(&exact));
 }

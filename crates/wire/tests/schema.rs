@@ -2,9 +2,9 @@
 
 use pydeno_wire::message::{
     Binding, ConsoleLevel, ExitStatus, Failure, Frame, HostError, HostMessage, JsError, LayerReport, Limits,
-    Ready, SandboxMode, SandboxReport, WorkerMessage, ZygoteReply, ZygoteRequest,
+    Ready, SandboxMode, SandboxReport, Start, WorkerMessage, ZygoteReply, ZygoteRequest,
 };
-use pydeno_wire::{Budget, Message, Value};
+use pydeno_wire::{Budget, Function, Message, Value};
 
 /// Compares each message's encoding, parts of which may be set apart by blanks, and reads it back.
 fn pinned<M: Message + PartialEq + std::fmt::Debug>(table: impl IntoIterator<Item = (M, &'static str)>) {
@@ -26,19 +26,25 @@ fn host_messages_look_like_this() {
         max_value_depth: 100,
         console: true,
     };
+    let plain = Start { limits, clock: None, random_seed: None, strict_eval: false };
+    let repeatable = Start { limits, clock: Some(-1), random_seed: Some(13), strict_eval: true };
     let bindings = vec![
-        Binding { function: 0, object: None, name: "f".into() },
-        Binding { function: 1, object: Some("o".into()), name: "g".into() },
+        Binding { function: 0, object: None, name: "f".into(), asynchronous: false },
+        Binding { function: 1, object: Some("o".into()), name: "g".into(), asynchronous: true },
     ];
     let eval = HostMessage::Eval { id: 7, source: "1+1".into(), name: "a.js".into(), timeout_ms: 1000 };
+    let invoke = HostMessage::Invoke { id: 9, function: 3, arguments: vec![Value::Null], timeout_ms: 1000 };
     let error = HostError { name: "Error".into(), message: "no".into() };
     pinned([
-        (HostMessage::Start(limits), "86 00 1a40000000 1a00010000 1903e8 1864 f5"),
-        (HostMessage::Bind(bindings), "82 01 82 83 00 f6 6166 83 01 616f 6167"),
+        (HostMessage::Start(plain), "89 00 1a40000000 1a00010000 1903e8 1864 f5 f6 f6 f4"),
+        (HostMessage::Start(repeatable), "89 00 1a40000000 1a00010000 1903e8 1864 f5 20 0d f5"),
+        (HostMessage::Bind(bindings), "82 01 82 84 00 f6 6166 f4 84 01 616f 6167 f5"),
         (eval, "85 02 07 63312b31 64612e6a73 1903e8"),
         (HostMessage::Answer { id: 8, outcome: Ok(Value::Null) }, "83 03 08 82 00 f6"),
         (HostMessage::Answer { id: 8, outcome: Err(error) }, "83 03 08 83 01 654572726f72 626e6f"),
         (HostMessage::Cancel { id: u64::MAX }, "82 04 1bffffffffffffffff"),
+        (invoke, "85 05 09 03 81 f6 1903e8"),
+        (HostMessage::Release(vec![3, 24]), "82 06 82 03 1818"),
     ]);
 }
 
@@ -52,30 +58,37 @@ fn worker_messages_look_like_this() {
     let ready = Ready { build: "1".into(), engine: "e".into(), sandbox: sandbox.clone() };
     let arguments = vec![Value::Number(1.0), Value::Undefined];
     let console = |level| WorkerMessage::Console { level, text: "t".into() };
-    let done = |outcome| WorkerMessage::Done { id: 7, outcome };
+    let done = |outcome| WorkerMessage::Done { id: 7, outcome, unhandled: vec![] };
     let error = JsError {
         name: "E".into(),
         message: "m".into(),
         stack: "s".into(),
         frames: vec![Frame { function: "f".into(), file: "a".into(), line: 1, column: 2 }],
     };
+    let stray = WorkerMessage::Done { id: 7, outcome: Ok(Value::Null), unhandled: vec![error.clone()] };
+    let function = Value::Function(Function { handle: 3, name: "g".into() });
     let conversion = Failure::Conversion { path: "$".into(), reason: "r".into() };
     pinned([
         (WorkerMessage::Ready(ready), "84 00 6131 6165 82 84 01 6161 6164 60 84 00 6162 6164 6166"),
         (WorkerMessage::Refused(sandbox), "82 01 82 84 01 6161 6164 60 84 00 6162 6164 6166"),
-        (WorkerMessage::Call { id: 1, function: 2, arguments }, "84 02 01 02 82 01 f7"),
+        (WorkerMessage::Call { id: 1, request: 7, function: 2, arguments }, "85 02 01 07 02 82 01 f7"),
         (console(ConsoleLevel::Debug), "83 03 00 6174"),
         (console(ConsoleLevel::Log), "83 03 01 6174"),
         (console(ConsoleLevel::Info), "83 03 02 6174"),
         (console(ConsoleLevel::Warn), "83 03 03 6174"),
         (console(ConsoleLevel::Error), "83 03 04 6174"),
-        (done(Ok(Value::Number(2.0))), "83 04 07 82 00 02"),
-        (done(Err(Failure::Js(error))), "83 04 07 85 01 6145 616d 6173 81 84 01 02 6166 6161"),
-        (done(Err(Failure::Timeout)), "83 04 07 81 02"),
-        (done(Err(Failure::HeapLimit)), "83 04 07 81 03"),
-        (done(Err(Failure::Cancelled)), "83 04 07 81 04"),
-        (done(Err(conversion)), "83 04 07 83 05 6124 6172"),
-        (done(Err(Failure::NeverSettles)), "83 04 07 81 06"),
+        (WorkerMessage::Waiting { answers: 2 }, "82 05 02"),
+        (done(Ok(Value::Number(2.0))), "84 04 07 82 00 02 80"),
+        (done(Ok(function)), "84 04 07 82 00 d827 82 03 6167 80"),
+        (stray, "84 04 07 82 00 f6 81 85 01 6145 616d 6173 81 84 01 02 6166 6161"),
+        (done(Err(Failure::Js(error))), "84 04 07 85 01 6145 616d 6173 81 84 01 02 6166 6161 80"),
+        (done(Err(Failure::Timeout)), "84 04 07 81 02 80"),
+        (done(Err(Failure::HeapLimit)), "84 04 07 81 03 80"),
+        (done(Err(Failure::Cancelled)), "84 04 07 81 04 80"),
+        (done(Err(conversion)), "84 04 07 83 05 6124 6172 80"),
+        (done(Err(Failure::NeverSettles)), "84 04 07 81 06 80"),
+        (done(Err(Failure::CannotWait)), "84 04 07 81 07 80"),
+        (done(Err(Failure::UnknownFunction)), "84 04 07 81 08 80"),
     ]);
 }
 

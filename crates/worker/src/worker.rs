@@ -11,7 +11,7 @@ use pydeno_engine::{Engine, EvalLimits, Isolate, IsolateOptions};
 use pydeno_sandbox::{Layer, Request};
 use pydeno_wire::message::BUILD;
 use pydeno_wire::message::{
-    Binding, Failure, HostError, HostMessage, JsError, Limits, Ready, SandboxMode, WorkerMessage,
+    Binding, Failure, HostError, HostMessage, JsError, Limits, Ready, SandboxMode, Start, WorkerMessage,
 };
 use pydeno_wire::{Budget, EncodeError, Text, Value};
 use rustix::process::Pid;
@@ -85,7 +85,7 @@ fn confine_and_serve(
     let ready = Ready { build: BUILD.to_owned(), engine: engine.library().to_owned(), sandbox: report };
     link.send(&WorkerMessage::Ready(ready)).map_err(io::Error::other)?;
 
-    let HostMessage::Start(limits) = link.receive()? else {
+    let HostMessage::Start(Start { limits, .. }) = link.receive()? else {
         return Err(io::Error::other("the first message is not the limits"));
     };
     link.set_budget(Budget::from(&limits));
@@ -134,7 +134,10 @@ impl Worker {
                 }
                 // It crossed the end of its evaluation on the way.
                 HostMessage::Cancel { .. } => {}
-                HostMessage::Start(_) | HostMessage::Answer { .. } => {
+                HostMessage::Start(_)
+                | HostMessage::Answer { .. }
+                | HostMessage::Invoke { .. }
+                | HostMessage::Release(_) => {
                     return Err(io::Error::other("an answer or limits that nobody asked for"));
                 }
             }
@@ -163,14 +166,14 @@ impl Worker {
     /// Sends the outcome, or why it cannot cross after all.
     fn done(&self, id: u64, outcome: Result<Value, Failure>) -> Result<(), EncodeError> {
         let mut link = self.link.borrow_mut();
-        link.send(&WorkerMessage::Done { id, outcome }).or_else(|error| {
+        link.send(&WorkerMessage::Done { id, outcome, unhandled: Vec::new() }).or_else(|error| {
             let failure = conversion_failure(&error);
-            link.send(&WorkerMessage::Done { id, outcome: Err(failure) })
+            link.send(&WorkerMessage::Done { id, outcome: Err(failure), unhandled: Vec::new() })
         })
     }
 
     fn bind(&mut self, binding: Binding) {
-        let Binding { function, object, name } = binding;
+        let Binding { function, object, name, .. } = binding;
         let link = Rc::clone(&self.link);
         let calls = Rc::clone(&self.calls);
         let call = Box::new(move |arguments| call_host(&link, &calls, function, arguments));
@@ -195,7 +198,7 @@ fn call_host(
         (calls.last_id, calls.evaluation)
     };
     let mut link = link.borrow_mut();
-    if let Err(error) = link.send(&WorkerMessage::Call { id, function, arguments }) {
+    if let Err(error) = link.send(&WorkerMessage::Call { id, request: evaluation, function, arguments }) {
         let message = format!("the arguments cannot cross: {error}");
         return Err(HostError { name: "TypeError".into(), message: message.into() });
     }

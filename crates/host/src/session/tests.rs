@@ -44,7 +44,7 @@ fn running(options: &Options) -> (Session, u64) {
 }
 
 fn call(id: u64) -> WorkerMessage {
-    WorkerMessage::Call { id, function: 0, arguments: vec![Value::Null] }
+    WorkerMessage::Call { id, request: 1, function: 0, arguments: vec![Value::Null] }
 }
 
 fn violation(session: &mut Session, message: &WorkerMessage) -> String {
@@ -60,7 +60,7 @@ fn an_evaluation_with_a_host_call_goes_through_in_order() {
     assert_eq!(event, Some(Event::Call { function: 0, arguments: vec![Value::Null] }));
     session.answer(at(2), Ok(Value::Number(7.0))).unwrap();
     assert_eq!(said(&mut session), [HostMessage::Answer { id: 1, outcome: Ok(Value::Number(7.0)) }]);
-    hear(&mut session, &WorkerMessage::Done { id, outcome: Ok(Value::Number(7.0)) });
+    hear(&mut session, &WorkerMessage::Done { id, outcome: Ok(Value::Number(7.0)), unhandled: vec![] });
     let done = Event::Done { outcome: Ok(Value::Number(7.0)), stopped: None };
     assert_eq!(session.next_event(at(3)), Ok(Some(done)));
     assert_eq!(session.next_event(at(3)), Ok(None));
@@ -98,13 +98,13 @@ fn what_does_not_fit_the_state_is_a_violation() {
     assert!(violation(&mut session, &call(1)).contains("nothing was asked"));
 
     let (mut session, id) = running(&Options::default());
-    let other = WorkerMessage::Done { id: id + 1, outcome: Ok(Value::Null) };
+    let other = WorkerMessage::Done { id: id + 1, outcome: Ok(Value::Null), unhandled: vec![] };
     assert!(violation(&mut session, &other).contains("result"));
 
     let (mut session, id) = running(&Options::default());
     hear(&mut session, &call(1));
     session.next_event(at(0)).unwrap();
-    let early = WorkerMessage::Done { id, outcome: Ok(Value::Null) };
+    let early = WorkerMessage::Done { id, outcome: Ok(Value::Null), unhandled: vec![] };
     assert!(violation(&mut session, &early).contains("wait"));
 
     let (mut session, _) = running(&Options::default());
@@ -121,7 +121,7 @@ fn a_worker_of_another_build_is_not_talked_to() {
 #[test]
 fn a_call_of_a_function_that_was_never_bound_is_a_violation() {
     let (mut session, _) = running(&Options::default());
-    let unknown = WorkerMessage::Call { id: 1, function: 1, arguments: Vec::new() };
+    let unknown = WorkerMessage::Call { id: 1, request: 1, function: 1, arguments: Vec::new() };
     assert!(violation(&mut session, &unknown).contains("function 1 of 1"));
 }
 
@@ -154,7 +154,9 @@ fn a_value_over_the_budget_is_a_violation_when_the_worker_sends_it() {
     let options = Options { max_value_nodes: 2, ..Options::default() };
     let (mut session, id) = running(&options);
     let outcome = Ok(Value::Array(vec![Value::Null; 5]));
-    assert!(violation(&mut session, &WorkerMessage::Done { id, outcome }).contains("decode"));
+    assert!(
+        violation(&mut session, &WorkerMessage::Done { id, outcome, unhandled: vec![] }).contains("decode")
+    );
 }
 
 #[test]
@@ -212,7 +214,7 @@ fn one_call_too_many_stops_the_evaluation_without_asking_the_host() {
         matches!(&messages[..], [HostMessage::Cancel { id: cancelled }, HostMessage::Answer { id: 2, outcome: Err(_) }] if *cancelled == id)
     );
 
-    hear(&mut session, &WorkerMessage::Done { id, outcome: Err(Failure::Cancelled) });
+    hear(&mut session, &WorkerMessage::Done { id, outcome: Err(Failure::Cancelled), unhandled: vec![] });
     let done = Event::Done { outcome: Err(Failure::Cancelled), stopped: Some(Stopping::HostCallBudget) };
     assert_eq!(session.next_event(at(0)), Ok(Some(done)));
 }
@@ -225,7 +227,7 @@ fn the_call_budget_is_each_evaluations_own() {
         hear(&mut session, &call(call_id));
         assert!(matches!(session.next_event(at(0)), Ok(Some(Event::Call { .. }))));
         session.answer(at(0), Ok(Value::Null)).unwrap();
-        hear(&mut session, &WorkerMessage::Done { id, outcome: Ok(Value::Null) });
+        hear(&mut session, &WorkerMessage::Done { id, outcome: Ok(Value::Null), unhandled: vec![] });
         session.next_event(at(0)).unwrap();
         id = session.eval(at(0), "f()".into(), "script.js".to_owned()).unwrap();
     }
@@ -262,7 +264,10 @@ fn console_text_is_taken_only_where_there_is_a_console_and_only_so_much() {
 fn guest_errors_arrive_whole() {
     let (mut session, id) = running(&Options::default());
     let error = JsError { name: "TypeError".into(), message: "a\nb".into(), ..JsError::default() };
-    hear(&mut session, &WorkerMessage::Done { id, outcome: Err(Failure::Js(error.clone())) });
+    hear(
+        &mut session,
+        &WorkerMessage::Done { id, outcome: Err(Failure::Js(error.clone())), unhandled: vec![] },
+    );
     let done = Event::Done { outcome: Err(Failure::Js(error)), stopped: None };
     assert_eq!(session.next_event(at(0)), Ok(Some(done)));
 }

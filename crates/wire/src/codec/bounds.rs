@@ -15,6 +15,12 @@ pub const BINDING_NAME_BYTES: usize = 1 << 10;
 /// Bindings in one `Bind`; more go into several.
 pub const BINDINGS: usize = 4096;
 
+/// Functions in one `Release`; more go into several.
+pub const RELEASED: usize = 4096;
+
+/// Unhandled rejections in one `Done`; of more, the first are kept.
+pub const UNHANDLED: usize = 8;
+
 /// An error's name, in bytes; longer ones are cut.
 pub const ERROR_NAME_BYTES: usize = 4 << 10;
 

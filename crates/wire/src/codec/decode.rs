@@ -8,7 +8,7 @@ use super::head::{Major, Reader, simple};
 use super::{duplicate_key, tag};
 use crate::budget::Allowance;
 use crate::text::Text;
-use crate::value::{BigInt, MAX_DATE_MILLISECONDS, MAX_SAFE_INTEGER, Value};
+use crate::value::{BigInt, Function, MAX_DATE_MILLISECONDS, MAX_SAFE_INTEGER, Value};
 
 /// Reads a value and takes what it used from the allowance, which is of no use any more after an error.
 pub(super) fn value(reader: &mut Reader<'_>, allowance: &mut Allowance) -> Result<Value, DecodeError> {
@@ -203,6 +203,7 @@ impl Decoder<'_, '_> {
             tag::POSITIVE_BIGNUM => self.big_int(false)?,
             tag::NEGATIVE_BIGNUM => self.big_int(true)?,
             tag::EXTENDED_TIME => self.date(offset)?,
+            tag::IDENTIFIER => self.function(offset)?,
             tag::WTF8 => {
                 let length = self.reader.expect(Major::Bytes, "a byte string")?;
                 let offset = self.reader.position();
@@ -306,6 +307,18 @@ impl Decoder<'_, '_> {
             .and_then(|seconds| seconds.checked_mul(1000)?.checked_add(milliseconds))
             .filter(|date| date.unsigned_abs() <= MAX_DATE_MILLISECONDS.unsigned_abs());
         date.map(Value::Date).ok_or(out_of_range)
+    }
+
+    fn function(&mut self, offset: usize) -> Result<Value, DecodeError> {
+        let expected = "an array of a function's handle and name";
+        let (Major::Array, 2) = self.reader.head()? else {
+            return Err(DecodeError::Unexpected { offset, expected });
+        };
+        let (Major::Unsigned, handle) = self.reader.head()? else {
+            return Err(DecodeError::Unexpected { offset, expected });
+        };
+        let name = text(&mut self.reader, "a function's name", usize::MAX)?;
+        Ok(Value::Function(Function { handle, name }))
     }
 }
 

@@ -6,7 +6,7 @@ use super::{duplicate_key, tag};
 use crate::budget::Allowance;
 use crate::path::{Path, Segment};
 use crate::text::Text;
-use crate::value::{BigInt, MAX_DATE_MILLISECONDS, MAX_SAFE_INTEGER, Value};
+use crate::value::{BigInt, Function, MAX_DATE_MILLISECONDS, MAX_SAFE_INTEGER, Value};
 
 /// Appends a value and takes what it used from the allowance; `prefix` is where errors say the value stands.
 ///
@@ -146,6 +146,7 @@ impl<'v> Encoder<'v, '_> {
             Value::String(text) => self.text(text),
             Value::Bytes(bytes) => self.bytes(bytes),
             Value::Date(milliseconds) => self.date(*milliseconds),
+            Value::Function(function) => self.function(function),
             Value::Array(items) => {
                 self.container(items.len())?;
                 self.head(Major::Array, items.len() as u64)?;
@@ -278,6 +279,13 @@ impl<'v> Encoder<'v, '_> {
         self.integer(milliseconds.div_euclid(1000))?;
         self.integer(-3)?;
         self.integer(milliseconds.rem_euclid(1000))
+    }
+
+    fn function(&mut self, function: &Function) -> Result<(), Fault> {
+        self.head(Major::Tag, tag::IDENTIFIER)?;
+        self.head(Major::Array, 2)?;
+        self.head(Major::Unsigned, function.handle)?;
+        self.text(&function.name)
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::Message;
 use super::bounds::{
-    BINDING_NAME_BYTES, BINDINGS, ERROR_NAME_BYTES, ERROR_TEXT_BYTES, NAME_BYTES, SOURCE_BYTES,
+    BINDING_NAME_BYTES, BINDINGS, ERROR_NAME_BYTES, ERROR_TEXT_BYTES, NAME_BYTES, RELEASED, SOURCE_BYTES,
 };
 use super::error::{DecodeError, EncodeError};
 use super::record::{RECORD_OVERHEAD, RecordReader, RecordWriter, read_message, write_message};
 use crate::budget::Budget;
-use crate::message::{Binding, HostError, HostMessage, Limits};
+use crate::message::{Binding, HostError, HostMessage, Limits, Start};
+use crate::path::Segment;
 use crate::value::Value;
 
 const START: u64 = 0;
@@ -15,6 +16,8 @@ const BIND: u64 = 1;
 const EVAL: u64 = 2;
 const ANSWER: u64 = 3;
 const CANCEL: u64 = 4;
+const INVOKE: u64 = 5;
+const RELEASE: u64 = 6;
 
 const ANSWER_VALUE: u64 = 0;
 const ANSWER_ERROR: u64 = 1;
@@ -22,8 +25,8 @@ const ANSWER_ERROR: u64 = 1;
 impl Message for HostMessage {
     fn encode(&self, out: &mut Vec<u8>, budget: &Budget) -> Result<(), EncodeError> {
         write_message(out, budget, |writer| match self {
-            Self::Start(limits) => {
-                write_start(writer, limits);
+            Self::Start(start) => {
+                write_start(writer, start);
                 Ok(())
             }
             Self::Bind(bindings) => write_bind(writer, bindings),
@@ -33,6 +36,23 @@ impl Message for HostMessage {
                 writer.text("the source", source, SOURCE_BYTES)?;
                 writer.string("the script's name", name, NAME_BYTES)?;
                 writer.unsigned(*timeout_ms);
+                Ok(())
+            }
+            Self::Invoke { id, function, arguments, timeout_ms } => {
+                writer.record(INVOKE, 4);
+                writer.unsigned(*id);
+                writer.unsigned(*function);
+                writer.list("the arguments", arguments.len(), usize::MAX)?;
+                for (index, argument) in arguments.iter().enumerate() {
+                    writer.value(argument, &[Segment::Index(index)])?;
+                }
+                writer.unsigned(*timeout_ms);
+                Ok(())
+            }
+            Self::Release(functions) => {
+                writer.record(RELEASE, 1);
+                writer.list("the functions", functions.len(), RELEASED)?;
+                functions.iter().for_each(|&function| writer.unsigned(function));
                 Ok(())
             }
             Self::Answer { id, outcome } => {
@@ -52,7 +72,7 @@ impl Message for HostMessage {
         read_message(bytes, budget, |reader| {
             let record = reader.record("host message")?;
             match (record.number, record.fields) {
-                (START, 5) => read_start(reader),
+                (START, 8) => read_start(reader),
                 (BIND, 1) => Ok(Self::Bind(reader.list("the bindings", BINDINGS, read_binding)?)),
                 (EVAL, 4) => Ok(Self::Eval {
                     id: reader.unsigned()?,
@@ -60,6 +80,15 @@ impl Message for HostMessage {
                     name: reader.string("the script's name", NAME_BYTES)?,
                     timeout_ms: reader.unsigned()?,
                 }),
+                (INVOKE, 4) => Ok(Self::Invoke {
+                    id: reader.unsigned()?,
+                    function: reader.unsigned()?,
+                    arguments: reader.values("the arguments")?,
+                    timeout_ms: reader.unsigned()?,
+                }),
+                (RELEASE, 1) => {
+                    Ok(Self::Release(reader.list("the functions", RELEASED, RecordReader::unsigned)?))
+                }
                 (ANSWER, 2) => Ok(Self::Answer { id: reader.unsigned()?, outcome: read_outcome(reader)? }),
                 (CANCEL, 1) => Ok(Self::Cancel { id: reader.unsigned()? }),
                 _ => Err(record.unknown()),
@@ -75,35 +104,45 @@ impl Message for HostMessage {
     }
 }
 
-fn write_start(writer: &mut RecordWriter<'_>, limits: &Limits) {
-    writer.record(START, 5);
+fn write_start(writer: &mut RecordWriter<'_>, start: &Start) {
+    let Start { limits, clock, random_seed, strict_eval } = start;
+    writer.record(START, 8);
     writer.unsigned(limits.max_heap_bytes);
     writer.unsigned(limits.max_value_bytes);
     writer.unsigned(limits.max_value_nodes);
     writer.unsigned(limits.max_value_depth.into());
     writer.boolean(limits.console);
+    writer.signed_or_null(*clock);
+    writer.unsigned_or_null(*random_seed);
+    writer.boolean(*strict_eval);
 }
 
 fn read_start(reader: &mut RecordReader<'_>) -> Result<HostMessage, DecodeError> {
-    Ok(HostMessage::Start(Limits {
-        max_heap_bytes: reader.unsigned()?,
-        max_value_bytes: reader.unsigned()?,
-        max_value_nodes: reader.unsigned()?,
-        max_value_depth: reader.unsigned_32()?,
-        console: reader.boolean()?,
+    Ok(HostMessage::Start(Start {
+        limits: Limits {
+            max_heap_bytes: reader.unsigned()?,
+            max_value_bytes: reader.unsigned()?,
+            max_value_nodes: reader.unsigned()?,
+            max_value_depth: reader.unsigned_32()?,
+            console: reader.boolean()?,
+        },
+        clock: reader.signed_or_null()?,
+        random_seed: reader.unsigned_or_null()?,
+        strict_eval: reader.boolean()?,
     }))
 }
 
 fn write_bind(writer: &mut RecordWriter<'_>, bindings: &[Binding]) -> Result<(), EncodeError> {
     writer.record(BIND, 1);
     writer.list("the bindings", bindings.len(), BINDINGS)?;
-    for Binding { function, object, name } in bindings {
-        writer.record((*function).into(), 2);
+    for Binding { function, object, name, asynchronous } in bindings {
+        writer.record((*function).into(), 3);
         match object {
             Some(object) => writer.text("an object's name", object, BINDING_NAME_BYTES)?,
             None => writer.null(),
         }
         writer.text("a function's name", name, BINDING_NAME_BYTES)?;
+        writer.boolean(*asynchronous);
     }
     Ok(())
 }
@@ -112,10 +151,11 @@ fn write_bind(writer: &mut RecordWriter<'_>, bindings: &[Binding]) -> Result<(),
 fn read_binding(reader: &mut RecordReader<'_>) -> Result<Binding, DecodeError> {
     let record = reader.record("binding")?;
     match (u32::try_from(record.number), record.fields) {
-        (Ok(function), 2) => Ok(Binding {
+        (Ok(function), 3) => Ok(Binding {
             function,
             object: reader.text_or_null("an object's name", BINDING_NAME_BYTES)?,
             name: reader.text("a function's name", BINDING_NAME_BYTES)?,
+            asynchronous: reader.boolean()?,
         }),
         _ => Err(record.unknown()),
     }

@@ -76,6 +76,21 @@ impl RecordWriter<'_> {
         }
     }
 
+    pub(super) fn unsigned_or_null(&mut self, integer: Option<u64>) {
+        match integer {
+            Some(integer) => self.unsigned(integer),
+            None => self.null(),
+        }
+    }
+
+    pub(super) fn signed_or_null(&mut self, integer: Option<i64>) {
+        match integer {
+            Some(integer) if integer < 0 => write_head(self.out, Major::Negative, !integer as u64),
+            Some(integer) => self.unsigned(integer as u64),
+            None => self.null(),
+        }
+    }
+
     pub(super) fn boolean(&mut self, boolean: bool) {
         self.out.push(if boolean { simple::TRUE } else { simple::FALSE });
     }
@@ -198,6 +213,33 @@ impl RecordReader<'_> {
         }
     }
 
+    pub(super) fn unsigned_or_null(&mut self) -> Result<Option<u64>, DecodeError> {
+        if self.is_null()? { Ok(None) } else { self.unsigned().map(Some) }
+    }
+
+    pub(super) fn signed_or_null(&mut self) -> Result<Option<i64>, DecodeError> {
+        if self.is_null()? {
+            return Ok(None);
+        }
+        let offset = self.reader.position();
+        let (major, argument) = self.reader.head()?;
+        let magnitude = i64::try_from(argument).map_err(|_| DecodeError::IntegerOutOfRange { offset });
+        match major {
+            Major::Unsigned => magnitude.map(Some),
+            Major::Negative => magnitude.map(|magnitude| Some(!magnitude)),
+            _ => Err(DecodeError::Unexpected { offset, expected: "an integer" }),
+        }
+    }
+
+    /// Skips a null, and tells whether there was one.
+    fn is_null(&mut self) -> Result<bool, DecodeError> {
+        let is_null = self.reader.peek()? == simple::NULL;
+        if is_null {
+            self.reader.skip_initial();
+        }
+        Ok(is_null)
+    }
+
     pub(super) fn boolean(&mut self) -> Result<bool, DecodeError> {
         let offset = self.reader.position();
         let boolean = match self.reader.peek()? {
@@ -218,11 +260,7 @@ impl RecordReader<'_> {
         field: &'static str,
         limit: usize,
     ) -> Result<Option<Text>, DecodeError> {
-        if self.reader.peek()? == simple::NULL {
-            self.reader.skip_initial();
-            return Ok(None);
-        }
-        self.text(field, limit).map(Some)
+        if self.is_null()? { Ok(None) } else { self.text(field, limit).map(Some) }
     }
 
     pub(super) fn string(&mut self, field: &'static str, limit: usize) -> Result<String, DecodeError> {

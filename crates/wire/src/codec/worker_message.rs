@@ -3,7 +3,7 @@
 use super::Message;
 use super::bounds::{
     CONSOLE_BYTES, ERROR_NAME_BYTES, ERROR_TEXT_BYTES, FRAME_NAME_BYTES, FRAMES, LAYERS, NAME_BYTES,
-    SENTENCE_BYTES,
+    SENTENCE_BYTES, UNHANDLED,
 };
 use super::error::{DecodeError, EncodeError};
 use super::record::{RECORD_OVERHEAD, RecordReader, RecordWriter, read_message, write_message};
@@ -19,6 +19,7 @@ const REFUSED: u64 = 1;
 const CALL: u64 = 2;
 const CONSOLE: u64 = 3;
 const DONE: u64 = 4;
+const WAITING: u64 = 5;
 
 const DONE_VALUE: u64 = 0;
 const DONE_JS: u64 = 1;
@@ -27,6 +28,8 @@ const DONE_HEAP_LIMIT: u64 = 3;
 const DONE_CANCELLED: u64 = 4;
 const DONE_CONVERSION: u64 = 5;
 const DONE_NEVER_SETTLES: u64 = 6;
+const DONE_CANNOT_WAIT: u64 = 7;
+const DONE_UNKNOWN_FUNCTION: u64 = 8;
 
 /// The number of each level, which is also its place in this list.
 const LEVELS: [ConsoleLevel; 5] =
@@ -45,14 +48,20 @@ impl Message for WorkerMessage {
                 writer.record(REFUSED, 1);
                 write_report(writer, sandbox)
             }
-            Self::Call { id, function, arguments } => {
-                writer.record(CALL, 3);
+            Self::Call { id, request, function, arguments } => {
+                writer.record(CALL, 4);
                 writer.unsigned(*id);
+                writer.unsigned(*request);
                 writer.unsigned((*function).into());
                 writer.list("the arguments", arguments.len(), usize::MAX)?;
                 for (index, argument) in arguments.iter().enumerate() {
                     writer.value(argument, &[Segment::Index(index)])?;
                 }
+                Ok(())
+            }
+            Self::Waiting { answers } => {
+                writer.record(WAITING, 1);
+                writer.unsigned(*answers);
                 Ok(())
             }
             Self::Console { level, text } => {
@@ -61,10 +70,13 @@ impl Message for WorkerMessage {
                 writer.explanation(text, CONSOLE_BYTES);
                 Ok(())
             }
-            Self::Done { id, outcome } => {
-                writer.record(DONE, 2);
+            Self::Done { id, outcome, unhandled } => {
+                writer.record(DONE, 3);
                 writer.unsigned(*id);
-                write_outcome(writer, outcome)
+                write_outcome(writer, outcome)?;
+                let unhandled = &unhandled[..unhandled.len().min(UNHANDLED)];
+                writer.list("the unhandled rejections", unhandled.len(), UNHANDLED)?;
+                unhandled.iter().try_for_each(|error| write_error(writer, error))
             }
         })
     }
@@ -79,16 +91,22 @@ impl Message for WorkerMessage {
                     sandbox: read_report(reader)?,
                 })),
                 (REFUSED, 1) => Ok(Self::Refused(read_report(reader)?)),
-                (CALL, 3) => Ok(Self::Call {
+                (CALL, 4) => Ok(Self::Call {
                     id: reader.unsigned()?,
+                    request: reader.unsigned()?,
                     function: reader.unsigned_32()?,
                     arguments: reader.values("the arguments")?,
                 }),
+                (WAITING, 1) => Ok(Self::Waiting { answers: reader.unsigned()? }),
                 (CONSOLE, 2) => Ok(Self::Console {
                     level: reader.choice("console level", &LEVELS)?,
                     text: reader.text("a console line", CONSOLE_BYTES)?,
                 }),
-                (DONE, 2) => Ok(Self::Done { id: reader.unsigned()?, outcome: read_outcome(reader)? }),
+                (DONE, 3) => Ok(Self::Done {
+                    id: reader.unsigned()?,
+                    outcome: read_outcome(reader)?,
+                    unhandled: reader.list("the unhandled rejections", UNHANDLED, read_unhandled)?,
+                }),
                 _ => Err(record.unknown()),
             }
         })
@@ -99,7 +117,9 @@ impl Message for WorkerMessage {
         let ready = 2 * NAME_BYTES + report;
         let error =
             ERROR_NAME_BYTES + 2 * ERROR_TEXT_BYTES + FRAMES * (2 * FRAME_NAME_BYTES + RECORD_OVERHEAD);
-        ready.max(error).max(CONSOLE_BYTES).max(budget.bytes).saturating_add(RECORD_OVERHEAD)
+        let outcome = error.max(budget.bytes);
+        let done = outcome.saturating_add(UNHANDLED * (error + RECORD_OVERHEAD));
+        ready.max(CONSOLE_BYTES).max(done).saturating_add(RECORD_OVERHEAD)
     }
 }
 
@@ -148,6 +168,8 @@ fn write_outcome(writer: &mut RecordWriter<'_>, outcome: &Result<Value, Failure>
             writer.sentence(reason);
         }
         Err(Failure::NeverSettles) => writer.record(DONE_NEVER_SETTLES, 0),
+        Err(Failure::CannotWait) => writer.record(DONE_CANNOT_WAIT, 0),
+        Err(Failure::UnknownFunction) => writer.record(DONE_UNKNOWN_FUNCTION, 0),
     }
     Ok(())
 }
@@ -164,6 +186,8 @@ fn read_outcome(reader: &mut RecordReader<'_>) -> Result<Result<Value, Failure>,
             Failure::Conversion { path: reader.sentence("a path")?, reason: reader.sentence("a reason")? }
         }
         (DONE_NEVER_SETTLES, 0) => Failure::NeverSettles,
+        (DONE_CANNOT_WAIT, 0) => Failure::CannotWait,
+        (DONE_UNKNOWN_FUNCTION, 0) => Failure::UnknownFunction,
         _ => return Err(record.unknown()),
     }))
 }
@@ -192,6 +216,14 @@ fn read_error(reader: &mut RecordReader<'_>) -> Result<JsError, DecodeError> {
         stack: reader.text("an error's stack", ERROR_TEXT_BYTES)?,
         frames: reader.list("the stack", FRAMES, read_frame)?,
     })
+}
+
+fn read_unhandled(reader: &mut RecordReader<'_>) -> Result<JsError, DecodeError> {
+    let record = reader.record("unhandled rejection")?;
+    match (record.number, record.fields) {
+        (DONE_JS, 4) => read_error(reader),
+        _ => Err(record.unknown()),
+    }
 }
 
 /// A frame is the record whose number is its line.

@@ -6,9 +6,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use pydeno_wire::message::{
     Binding, ConsoleLevel, ExitStatus, Failure, Frame, HostError, HostMessage, JsError, LayerReport, Limits,
-    Ready, SandboxMode, SandboxReport, WorkerMessage, ZygoteReply, ZygoteRequest,
+    Ready, SandboxMode, SandboxReport, Start, WorkerMessage, ZygoteReply, ZygoteRequest,
 };
-use pydeno_wire::{BigInt, MAX_DATE_MILLISECONDS, Text, Value};
+use pydeno_wire::{BigInt, Function, MAX_DATE_MILLISECONDS, Text, Value};
 
 /// Code units of which many are surrogates, paired or not.
 pub(crate) fn units() -> impl Strategy<Value = Vec<u16>> {
@@ -53,6 +53,7 @@ fn scalar() -> impl Strategy<Value = Value> {
         text().prop_map(Value::String),
         vec(any::<u8>(), 0..40).prop_map(Value::Bytes),
         (-MAX_DATE_MILLISECONDS..=MAX_DATE_MILLISECONDS).prop_map(Value::Date),
+        (any::<u64>(), text()).prop_map(|(handle, name)| Value::Function(Function { handle, name })),
     ]
 }
 
@@ -89,11 +90,18 @@ pub(crate) fn host_message() -> impl Strategy<Value = HostMessage> {
             console,
         },
     );
-    let binding = (any::<u32>(), prop::option::of(text()), text())
-        .prop_map(|(function, object, name)| Binding { function, object, name });
+    let options = (prop::option::of(any::<i64>()), prop::option::of(any::<u64>()), any::<bool>());
+    let start = (limits, options).prop_map(|(limits, (clock, random_seed, strict_eval))| Start {
+        limits,
+        clock,
+        random_seed,
+        strict_eval,
+    });
+    let binding = (any::<u32>(), prop::option::of(text()), text(), any::<bool>())
+        .prop_map(|(function, object, name, asynchronous)| Binding { function, object, name, asynchronous });
     let error = (text(), text()).prop_map(|(name, message)| HostError { name, message });
     prop_oneof![
-        limits.prop_map(HostMessage::Start),
+        start.prop_map(HostMessage::Start),
         vec(binding, 0..5).prop_map(HostMessage::Bind),
         (any::<u64>(), text(), any::<String>(), any::<u64>()).prop_map(|(id, source, name, timeout_ms)| {
             HostMessage::Eval { id, source, name, timeout_ms }
@@ -101,6 +109,15 @@ pub(crate) fn host_message() -> impl Strategy<Value = HostMessage> {
         (any::<u64>(), prop_oneof![value().prop_map(Ok), error.prop_map(Err)])
             .prop_map(|(id, outcome)| HostMessage::Answer { id, outcome }),
         any::<u64>().prop_map(|id| HostMessage::Cancel { id }),
+        (any::<u64>(), any::<u64>(), vec(value(), 0..4), any::<u64>()).prop_map(
+            |(id, function, arguments, timeout_ms)| HostMessage::Invoke {
+                id,
+                function,
+                arguments,
+                timeout_ms
+            }
+        ),
+        vec(any::<u64>(), 0..5).prop_map(HostMessage::Release),
     ]
 }
 
@@ -110,18 +127,27 @@ fn report() -> impl Strategy<Value = SandboxReport> {
     vec(layer, 0..4).prop_map(|layers| SandboxReport { layers })
 }
 
-fn failure() -> impl Strategy<Value = Failure> {
+fn js_error() -> impl Strategy<Value = JsError> {
     let frame = (text(), text(), any::<u32>(), any::<u32>())
         .prop_map(|(function, file, line, column)| Frame { function, file, line, column });
-    let error = (text(), text(), text(), vec(frame, 0..4))
-        .prop_map(|(name, message, stack, frames)| JsError { name, message, stack, frames });
+    (text(), text(), text(), vec(frame, 0..4)).prop_map(|(name, message, stack, frames)| JsError {
+        name,
+        message,
+        stack,
+        frames,
+    })
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
     prop_oneof![
-        error.prop_map(Failure::Js),
+        js_error().prop_map(Failure::Js),
         Just(Failure::Timeout),
         Just(Failure::HeapLimit),
         Just(Failure::Cancelled),
         (any::<String>(), any::<String>()).prop_map(|(path, reason)| Failure::Conversion { path, reason }),
         Just(Failure::NeverSettles),
+        Just(Failure::CannotWait),
+        Just(Failure::UnknownFunction),
     ]
 }
 
@@ -137,11 +163,13 @@ pub(crate) fn worker_message() -> impl Strategy<Value = WorkerMessage> {
         (any::<String>(), any::<String>(), report())
             .prop_map(|(build, engine, sandbox)| WorkerMessage::Ready(Ready { build, engine, sandbox })),
         report().prop_map(WorkerMessage::Refused),
-        (any::<u64>(), any::<u32>(), vec(value(), 0..4))
-            .prop_map(|(id, function, arguments)| WorkerMessage::Call { id, function, arguments }),
+        (any::<u64>(), any::<u64>(), any::<u32>(), vec(value(), 0..4)).prop_map(
+            |(id, request, function, arguments)| WorkerMessage::Call { id, request, function, arguments }
+        ),
+        any::<u64>().prop_map(|answers| WorkerMessage::Waiting { answers }),
         (level, text()).prop_map(|(level, text)| WorkerMessage::Console { level, text }),
-        (any::<u64>(), prop_oneof![value().prop_map(Ok), failure().prop_map(Err)])
-            .prop_map(|(id, outcome)| WorkerMessage::Done { id, outcome }),
+        (any::<u64>(), prop_oneof![value().prop_map(Ok), failure().prop_map(Err)], vec(js_error(), 0..3))
+            .prop_map(|(id, outcome, unhandled)| WorkerMessage::Done { id, outcome, unhandled }),
     ]
 }
 
