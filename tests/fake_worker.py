@@ -19,7 +19,7 @@ from pathlib import Path
 # Majors of CBOR, and the numbers of the protocol's messages.
 UNSIGNED, TEXT, ARRAY = 0, 3, 4
 LISTENING, SPAWNED, EXITED = 0, 2, 4
-READY, CALL, CONSOLE, DONE = 0, 2, 3, 4
+READY, CALL, CONSOLE, DONE, WAITING = 0, 2, 3, 4, 5
 # What the host has bound: a function that returns at once, and one that returns when the worker is gone.
 NOTHING, WAIT = 0, 1
 
@@ -121,7 +121,7 @@ def leave(_: socket.socket) -> None:
 
 
 #: The beginning of a result whose value comes next.
-RESULT = b"\x83" + cbor(DONE) + cbor(1) + b"\x82\x00"
+RESULT = b"\x84" + cbor(DONE) + cbor(1) + b"\x82\x00"
 
 BEHAVIOURS: dict[str, Behaviour] = {
     "says nothing": idle,
@@ -131,16 +131,19 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "floods within an announced frame": sends((7 << 20).to_bytes(4, "little"), floods(b"\0" * 65536)),
     "sends a value that is too deep": sends(frame(RESULT + b"\x81" * (1 << 20) + b"\x00")),
     "sends a value that promises too much": sends(frame(RESULT + head(ARRAY, 1 << 62))),
-    "answers twice": sends(message(DONE, 1, [0, 1]) * 2),
-    "answers another request": sends(message(DONE, 7, [0, 1])),
-    "calls what nobody bound": sends(message(CALL, 1, 99, [])),
-    "calls without an end": floods(message(CALL, 1, NOTHING, []) * 1000),
+    "answers twice": sends(message(DONE, 1, [0, 1], []) * 2),
+    "answers another request": sends(message(DONE, 7, [0, 1], [])),
+    "calls what nobody bound": sends(message(CALL, 1, 1, 99, [])),
+    "calls for another request": sends(message(CALL, 1, 7, NOTHING, [])),
+    "waits for nothing": sends(message(WAITING, 1)),
+    "waits again and again": floods(message(WAITING, 0) * 1000),
+    "calls without an end": floods(message(CALL, 1, 1, NOTHING, []) * 1000),
     "floods the console": floods(message(CONSOLE, 1, "x" * 1000) * 100),
     "dribbles": sends((1 << 20).to_bytes(4, "little"), floods(b"\x80", pause=0.001)),
     "hangs up in a word": sends(b"\x10\0", leave),
     "eats memory": eat_memory,
     "starts threads": start_threads,
-    "burns processor time while the host waits": sends(message(CALL, 1, WAIT, []), burn),
+    "burns processor time while the host waits": sends(message(CALL, 1, 1, WAIT, []), burn),
 }
 
 

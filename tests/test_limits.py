@@ -161,9 +161,14 @@ def test_the_request_timeout_covers_host_functions() -> None:
 
     with IsolatedRuntime(timeout=0.2, request_timeout=0.4) as rt:
         rt.bind_function("wait", lambda: time.sleep(0.3))
-        with pytest.raises(RuntimeTimeout) as caught:
+        with pytest.raises(RuntimeTimeout, match="request_timeout") as caught:
             rt.eval("for (;;) wait()")
-        assert not caught.value.runtime_survives
+        assert caught.value.runtime_survives
+        assert rt.eval("1 + 1") == 2
+        rt.bind_function("wait_long", lambda: time.sleep(2))
+        with pytest.raises(RuntimeTimeout) as caught:
+            rt.eval("wait_long()")
+        assert not caught.value.runtime_survives, "a function that does not return costs the worker"
 
 
 def test_a_regular_expression_without_an_end_does_not_hang_the_host() -> None:

@@ -10,7 +10,10 @@ are the script's only way out. `Runtime` runs code that you trust in this proces
 8
 """
 
+from ._async_isolated import AsyncIsolatedRuntime
 from ._config import RuntimeConfig
+from ._console import ConsoleLine
+from ._default import bind_function, configure_default_runtime, eval, eval_async
 from ._errors import (
     ConversionError,
     CpuLimitExceeded,
@@ -20,6 +23,8 @@ from ._errors import (
     GateDenied,
     GateUnavailable,
     HostCallBudgetExceeded,
+    HostWaitExceeded,
+    InflightLimitExceeded,
     InvalidInput,
     JavaScriptError,
     LimitsUnmeasurable,
@@ -34,27 +39,34 @@ from ._errors import (
     ThreadLimitExceeded,
     WorkerCrashed,
 )
+from ._execution import ExecutionResult
 from ._gates import GateContext, Verdict, all_of, any_of, static_gate
 from ._isolated import IsolatedRuntime, SandboxDegradedWarning, SandboxLayer, set_zygote_rotation
 from ._preflight import Finding, PreflightResult, SourcePolicy, check_source
-from ._pydeno import UndefinedType, __version__, undefined
+from ._pydeno import JsFunction, UndefinedType, __version__, undefined
 from ._runtime import Runtime
 from ._status import Layer, SandboxStatus, sandbox_status
 
 __all__ = [
+    "AsyncIsolatedRuntime",
+    "ConsoleLine",
     "ConversionError",
     "CpuLimitExceeded",
     "EngineUnavailable",
     "EvaluationCancelled",
+    "ExecutionResult",
     "Finding",
     "Frame",
     "GateContext",
     "GateDenied",
     "GateUnavailable",
     "HostCallBudgetExceeded",
+    "HostWaitExceeded",
+    "InflightLimitExceeded",
     "InvalidInput",
     "IsolatedRuntime",
     "JavaScriptError",
+    "JsFunction",
     "Layer",
     "LimitsUnmeasurable",
     "MemoryLimitExceeded",
@@ -79,7 +91,11 @@ __all__ = [
     "__version__",
     "all_of",
     "any_of",
+    "bind_function",
     "check_source",
+    "configure_default_runtime",
+    "eval",
+    "eval_async",
     "sandbox_status",
     "set_zygote_rotation",
     "static_gate",

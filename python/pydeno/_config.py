@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: The longest time that may be asked for, in seconds: a year.
 MAX_SECONDS = 366 * 86400.0
+#: The farthest moment from 1970 that JavaScript's `Date` has, in seconds.
+MAX_INSTANT = 8.64e12
 #: The deepest value that is converted, whatever is asked for.
 MAX_DEPTH = 512
 
@@ -109,7 +111,6 @@ def core_options(config: RuntimeConfig, default_heap_size: int) -> dict[str, Any
         "timeout": config.timeout,
         "max_heap_size": config.max_heap_size or default_heap_size,
         "enable_console": config.enable_console,
-        "on_console": config.on_console,
         "max_serialization_depth": config.max_serialization_depth,
         "max_serialization_bytes": config.max_serialization_bytes,
     }
@@ -128,16 +129,62 @@ def check_callable(value: object, name: str) -> None:
 
 
 def check_host_function(name: str, function: object) -> None:
-    """Refuse what cannot be bound: a name that no script can write, something that cannot be called or awaits."""
+    """Refuse what cannot be bound: a name that no script can write, or something that cannot be called."""
     if not isinstance(name, str):
         raise TypeError(f"the name must be str, not {type(name).__name__}")
     if not name.isidentifier() and not name.replace("$", "_").isidentifier():
         raise InvalidInput(f"{name!r} is not a JavaScript identifier")
     check_callable(function, f"the function for {name!r}")
+
+
+def is_async(function: object) -> bool:
+    """Whether calling it gives an awaitable: an `async def` function, a method or a partial of one, or an object with an
+    async `__call__`.
+    """  # noqa: D205
+    while (inner := getattr(function, "func", None)) is not None and callable(inner):
+        function = inner
+    function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
+    if code is None:
+        code = getattr(getattr(type(function), "__call__", None), "__code__", None)
     coroutine_flag = 0x80  # inspect.CO_COROUTINE
-    if code is not None and code.co_flags & coroutine_flag:
-        raise InvalidInput(f"{name!r} is an async function; bind one that returns its value")
+    return code is not None and bool(code.co_flags & coroutine_flag)
+
+
+def exception_classes(value: object, name: str) -> tuple[type[Exception], ...] | None:
+    """A tuple of exception classes, `None` when it is empty."""
+    if not isinstance(value, tuple):
+        raise TypeError(f"{name} must be a tuple of exception classes, not {type(value).__name__}")
+    for entry in value:
+        if not isinstance(entry, type) or not issubclass(entry, Exception):
+            raise TypeError(f"{name} must hold subclasses of Exception, not {entry!r}")
+    return value or None
+
+
+def integer(value: object, name: str, *, least: int, most: int) -> int:
+    """An integer within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be int, not {type(value).__name__}")
+    if not least <= value <= most:
+        raise InvalidInput(f"{name} must be from {least} to {most}, not {value}")
+    return value
+
+
+def instant(value: object, name: str) -> int | None:
+    """A moment as milliseconds since 1970 in UTC, or `None`: from an aware `datetime` or a number of seconds."""
+    from datetime import datetime, timedelta, timezone
+
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise InvalidInput(f"{name} must have a time zone; give it one: value.replace(tzinfo=timezone.utc)")
+        return (value - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(milliseconds=1)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be an aware datetime or seconds since 1970, not {type(value).__name__}")
+    if not (math.isfinite(value) and abs(value) <= MAX_INSTANT):
+        raise InvalidInput(f"{name} must be within {MAX_INSTANT:.0f} seconds of 1970, not {value!r}")
+    return math.floor(value * 1000)
 
 
 def flag(value: object, name: str) -> bool:

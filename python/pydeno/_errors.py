@@ -113,6 +113,18 @@ class HostCallBudgetExceeded(PydenoError):
     kind = "host_call_budget"
 
 
+class InflightLimitExceeded(PydenoError):
+    """The script had more async host functions under way than `max_inflight_host_calls`. The runtime survives."""
+
+    kind = "inflight_limit"
+
+
+class HostWaitExceeded(PydenoError):
+    """The script waited for host functions longer than `max_host_wait` in one evaluation. The runtime survives."""
+
+    kind = "host_wait"
+
+
 class EvaluationCancelled(PydenoError):
     """The evaluation was stopped because its caller asked for it. The runtime survives."""
 
@@ -223,6 +235,8 @@ _CLASSES: dict[str, type[PydenoError]] = {
             InvalidInput,
             RuntimeTimeout,
             HostCallBudgetExceeded,
+            InflightLimitExceeded,
+            HostWaitExceeded,
             EvaluationCancelled,
             RuntimeTerminated,
             RuntimeClosed,

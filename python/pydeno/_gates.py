@@ -217,7 +217,51 @@ def pass_gate(gate: Gate, timeout: float, source: str, context: GateContext) -> 
     try:
         verdict = _ask(gate, timeout, source, context)
     except Exception as error:
-        raise _survivable(GateUnavailable(f"the gate gave no verdict: {_in_words(error)}")) from error
+        raise _no_verdict(error) from error
+    _refuse_unless_allowed(verdict)
+
+
+async def pass_gate_async(gate: Gate, timeout: float, source: str, context: GateContext) -> None:
+    """Return if the gate allows the source; an async gate is awaited on the running event loop.
+
+    Raises:
+        GateDenied: It does not.
+        GateUnavailable: It gave no verdict.
+    """
+    import asyncio
+    import contextvars
+
+    try:
+        if _is_static(gate):
+            verdict = _as_verdict(gate(source, context))
+        else:
+            # On a thread, since a gate that is not async may take long; what it returns is awaited here.
+            variables = contextvars.copy_context()
+            loop = asyncio.get_running_loop()
+            answer = loop.run_in_executor(None, variables.run, gate, source, context)
+            asked = loop.create_task(_awaited(answer))
+            try:
+                done, _ = await asyncio.wait({asked}, timeout=timeout)
+            finally:
+                asked.cancel()
+            if not done:
+                raise TimeoutError(f"it took more than {timeout:g} seconds (gate_timeout)")
+            verdict = asked.result()
+    except Exception as error:
+        raise _no_verdict(error) from error
+    _refuse_unless_allowed(verdict)
+
+
+async def _awaited(answer: Awaitable[Any]) -> Verdict:
+    verdict = await answer
+    return _as_verdict(await verdict if hasattr(verdict, "__await__") else verdict)
+
+
+def _no_verdict(error: Exception) -> GateUnavailable | GateDenied:
+    return _survivable(GateUnavailable(f"the gate gave no verdict: {_in_words(error)}"))
+
+
+def _refuse_unless_allowed(verdict: Verdict) -> None:
     if not verdict.allow:
         denied = GateDenied("the gate does not allow the source" + (verdict.reason and f": {verdict.reason}"))
         denied.verdict = verdict

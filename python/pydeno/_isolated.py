@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 
-from ._config import RuntimeConfig, choice, core_options, count, flag, seconds
+from ._config import RuntimeConfig, choice, count, flag, instant, integer, seconds
 from ._pydeno import IsolatedRuntime as IsolatedCore
 from ._pydeno import set_zygote_rotation as _set_zygote_rotation
 from ._pydeno import shut_down
@@ -12,6 +12,7 @@ from ._runtime import GATE_TIMEOUT, RuntimeBase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import datetime
     from typing import Any, Literal
 
     from ._gates import Gate
@@ -51,7 +52,114 @@ class SandboxLayer:
         return f"SandboxLayer({self.name!r}, applied={self.applied}, detail={self.detail!r})"
 
 
-class IsolatedRuntime(RuntimeBase):
+class IsolatedBase(RuntimeBase):
+    """What `IsolatedRuntime` and `AsyncIsolatedRuntime` have in common: the options, and the worker once it runs.
+
+    The options are documented with `IsolatedRuntime`.
+    """
+
+    __slots__ = ("_options", "sandbox", "sandbox_degraded", "sandbox_extras", "sandbox_layers")
+
+    _core: IsolatedCore
+    sandbox: str
+    sandbox_degraded: bool
+    sandbox_extras: list[str]
+    sandbox_layers: list[SandboxLayer]
+
+    def __init__(
+        self,
+        config: RuntimeConfig | None = None,
+        *,
+        timeout: float | None = None,
+        sandbox: Literal["require", "auto", "off"] = "require",
+        empty_root: bool = True,
+        jit: Literal["off", "baseline", "full"] = "off",
+        max_memory: int = _GIB,
+        request_timeout: float = 60.0,
+        max_host_calls: int = 100_000,
+        max_host_wait: float = 60.0,
+        max_inflight_host_calls: int = 1000,
+        tool_timeout: float | None = None,
+        redact_host_errors: bool = True,
+        expose_host_errors: tuple[type[Exception], ...] = (),
+        strict_eval: bool = False,
+        clock: datetime | float | None = None,
+        random_seed: int | None = None,
+        capture_console: bool = False,
+        gate: Gate | None = None,
+        gate_timeout: float = GATE_TIMEOUT,
+        worker_start: Literal["fork", "exec"] = "fork",
+    ) -> None:
+        """Check the options."""
+        super().__init__(
+            config,
+            gate=gate,
+            gate_timeout=gate_timeout,
+            capture_console=capture_console,
+            tool_timeout=tool_timeout,
+        )
+        options: dict[str, Any] = self._core_options(
+            count(max_memory, "max_memory"), redact_host_errors, expose_host_errors
+        )
+        if timeout is not None:
+            options["timeout"] = seconds(timeout, "timeout")
+        options["sandbox"] = choice(sandbox, "sandbox", ("require", "auto", "off"))
+        options["empty_root"] = flag(empty_root, "empty_root")
+        options["jit"] = choice(jit, "jit", ("off", "baseline", "full"))
+        options["max_memory"] = max_memory
+        options["request_timeout"] = seconds(request_timeout, "request_timeout")
+        options["max_host_calls"] = count(max_host_calls, "max_host_calls")
+        options["max_host_wait"] = seconds(max_host_wait, "max_host_wait")
+        options["max_inflight_host_calls"] = count(max_inflight_host_calls, "max_inflight_host_calls")
+        options["strict_eval"] = flag(strict_eval, "strict_eval")
+        options["clock"] = None if clock is None else instant(clock, "clock")
+        options["random_seed"] = (
+            None if random_seed is None else integer(random_seed, "random_seed", least=0, most=(1 << 64) - 1)
+        )
+        options["worker_start"] = choice(worker_start, "worker_start", ("fork", "exec"))
+        self._options = options
+
+    def _make_core(self) -> IsolatedCore:
+        """Start a worker and wait until it has proved its sandbox."""
+        core = IsolatedCore(_WORKER, self._options)
+        _shut_down_at_exit()
+        return core
+
+    def _adopt(self, core: IsolatedCore, stacklevel: int) -> None:
+        """Take a worker into use, and say what its sandbox lacks."""
+        self.sandbox_layers = [SandboxLayer(*layer) for layer in core.layers()]
+        applied = [layer.name for layer in self.sandbox_layers if layer.applied]
+        self.sandbox = "+".join(name for name in applied if name in _ENFORCING) or "none"
+        self.sandbox_extras = [name for name in applied if name not in _ENFORCING]
+        missing = [layer for layer in self.sandbox_layers if not layer.applied and layer.name != "empty_root"]
+        self.sandbox_degraded = bool(missing)
+        if missing:
+            import warnings
+
+            reasons = "; ".join(f"{layer.name}: {layer.detail}" for layer in missing)
+            warnings.warn(
+                f"the sandbox is not complete: {reasons}", SandboxDegradedWarning, stacklevel=stacklevel + 1
+            )
+        self._begin(core)
+
+    @property
+    def worker_pid(self) -> int:
+        """The worker's process id."""
+        return self._core.worker_pid
+
+    @property
+    def engine(self) -> str:
+        """The engine's library, as the worker found it."""
+        return self._core.engine
+
+    def terminate(self) -> None:
+        """Kill the worker at once, from any thread. An evaluation that runs raises `RuntimeTerminated`."""
+        self._core.terminate()
+
+
+
+
+class IsolatedRuntime(IsolatedBase):
     """JavaScript that you do not trust, in a disposable worker process behind a complete OS sandbox.
 
     The worker has confined itself and proved it before any script runs. Functions that you bind are the script's
@@ -66,9 +174,19 @@ class IsolatedRuntime(RuntimeBase):
         jit: `"off"` maps no executable memory; `"baseline"` and `"full"` are faster on long computations.
         max_memory: The worker's private memory in bytes, measured from outside. Past it the worker is killed.
         request_timeout: How long one evaluation may take in all, host functions included, in seconds. Past it the
-            worker is killed.
+            evaluation is stopped; a worker that does not stop is killed.
         max_host_calls: How many host functions one evaluation may call.
+        max_host_wait: How long one evaluation may wait for host functions in all, in seconds.
+        max_inflight_host_calls: How many async host functions one evaluation may have under way at a time.
+        tool_timeout: How long one host function may take, in seconds. An async one is cancelled; one that is not async
+            cannot be, and its late answer is replaced by the error.
         redact_host_errors: Whether the script is kept from seeing the type and text of Python exceptions.
+        expose_host_errors: Exception classes whose type and text the script sees all the same.
+        strict_eval: Whether making code from text (`eval`, `Function` and its kin) throws.
+        clock: Where every clock of the script stands still, as an aware `datetime` or in seconds since 1970; `None`
+            leaves it the real ones.
+        random_seed: Where `Math.random` begins, from 0 to 2^64-1; `None` for a seed of the system's.
+        capture_console: Whether the script has a `console` whose lines `take_console` returns.
         gate: Asked before each evaluation whether the source may run, see `Verdict`; `bootstrap` is not gated.
         gate_timeout: How long the gate may take, in seconds.
         worker_start: `"fork"` forks the worker from this process's zygote, in milliseconds; `"exec"` gives it an
@@ -92,9 +210,7 @@ class IsolatedRuntime(RuntimeBase):
     {'answer': 42}
     """
 
-    __slots__ = ("config", "sandbox", "sandbox_degraded", "sandbox_extras", "sandbox_layers")
-
-    _core: IsolatedCore
+    __slots__ = ()
 
     def __init__(
         self,
@@ -107,54 +223,43 @@ class IsolatedRuntime(RuntimeBase):
         max_memory: int = _GIB,
         request_timeout: float = 60.0,
         max_host_calls: int = 100_000,
+        max_host_wait: float = 60.0,
+        max_inflight_host_calls: int = 1000,
+        tool_timeout: float | None = None,
         redact_host_errors: bool = True,
+        expose_host_errors: tuple[type[Exception], ...] = (),
+        strict_eval: bool = False,
+        clock: datetime | float | None = None,
+        random_seed: int | None = None,
+        capture_console: bool = False,
         gate: Gate | None = None,
         gate_timeout: float = GATE_TIMEOUT,
         worker_start: Literal["fork", "exec"] = "fork",
     ) -> None:
         """Start a worker and wait until it has proved its sandbox."""
-        self._set_gate(gate, gate_timeout)
-        self.config = config if config is not None else RuntimeConfig()
-        options: dict[str, Any] = core_options(self.config, count(max_memory, "max_memory"))
-        if timeout is not None:
-            options["timeout"] = seconds(timeout, "timeout")
-        options["sandbox"] = choice(sandbox, "sandbox", ("require", "auto", "off"))
-        options["empty_root"] = flag(empty_root, "empty_root")
-        options["jit"] = choice(jit, "jit", ("off", "baseline", "full"))
-        options["max_memory"] = max_memory
-        options["request_timeout"] = seconds(request_timeout, "request_timeout")
-        options["max_host_calls"] = count(max_host_calls, "max_host_calls")
-        options["redact_host_errors"] = flag(redact_host_errors, "redact_host_errors")
-        options["worker_start"] = choice(worker_start, "worker_start", ("fork", "exec"))
-        self._core = IsolatedCore(_WORKER, options)
-        _shut_down_at_exit()
-        self.sandbox_layers = [SandboxLayer(*layer) for layer in self._core.layers()]
-        applied = [layer.name for layer in self.sandbox_layers if layer.applied]
-        self.sandbox = "+".join(name for name in applied if name in _ENFORCING) or "none"
-        self.sandbox_extras = [name for name in applied if name not in _ENFORCING]
-        missing = [layer for layer in self.sandbox_layers if not layer.applied and layer.name != "empty_root"]
-        self.sandbox_degraded = bool(missing)
-        if missing:
-            import warnings
-
-            reasons = "; ".join(f"{layer.name}: {layer.detail}" for layer in missing)
-            warnings.warn(f"the sandbox is not complete: {reasons}", SandboxDegradedWarning, stacklevel=2)
-        if self.config.bootstrap is not None:
-            self._core.eval(self.config.bootstrap, "bootstrap.js")
-
-    @property
-    def worker_pid(self) -> int:
-        """The worker's process id."""
-        return self._core.worker_pid
-
-    @property
-    def engine(self) -> str:
-        """The engine's library, as the worker found it."""
-        return self._core.engine
-
-    def terminate(self) -> None:
-        """Kill the worker at once, from any thread. An evaluation that runs raises `RuntimeTerminated`."""
-        self._core.terminate()
+        super().__init__(
+            config,
+            timeout=timeout,
+            sandbox=sandbox,
+            empty_root=empty_root,
+            jit=jit,
+            max_memory=max_memory,
+            request_timeout=request_timeout,
+            max_host_calls=max_host_calls,
+            max_host_wait=max_host_wait,
+            max_inflight_host_calls=max_inflight_host_calls,
+            tool_timeout=tool_timeout,
+            redact_host_errors=redact_host_errors,
+            expose_host_errors=expose_host_errors,
+            strict_eval=strict_eval,
+            clock=clock,
+            random_seed=random_seed,
+            capture_console=capture_console,
+            gate=gate,
+            gate_timeout=gate_timeout,
+            worker_start=worker_start,
+        )
+        self._adopt(self._make_core(), stacklevel=2)
 
     def __repr__(self) -> str:
         """Say what it is and how it is confined."""

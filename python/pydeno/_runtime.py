@@ -8,20 +8,30 @@ from ._config import (
     check_host_function,
     check_source,
     core_options,
+    count,
+    exception_classes,
     flag,
+    is_async,
     seconds,
 )
-from ._gates import GateContext, pass_gate
+from ._console import Console
+from ._errors import InvalidInput, PydenoError
+from ._execution import MAX_OUTPUT, ExecutionResult, Output
+from ._gates import GateContext, pass_gate, pass_gate_async
 from ._pydeno import InProcessRuntime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
     from collections.abc import Callable, Mapping
     from types import TracebackType
     from typing import Any, TypeVar
 
+    from ._console import ConsoleLine
+    from ._event_loop import LoopDriver, PrivateLoop
     from ._gates import Gate
     from ._pydeno import IsolatedRuntime as IsolatedCore
+    from ._pydeno import JsFunction
 
     F = TypeVar("F", bound=Callable[..., object])
     Self = TypeVar("Self", bound="RuntimeBase")
@@ -34,25 +44,95 @@ GATE_TIMEOUT = 10.0
 
 
 class RuntimeBase:
-    """What every runtime does; make a `Runtime` or an `IsolatedRuntime`."""
+    """What every runtime does; make a `Runtime`, an `IsolatedRuntime` or an `AsyncIsolatedRuntime`."""
 
-    __slots__ = ("__weakref__", "_core", "_gate", "_gate_timeout")
+    __slots__ = (
+        "__weakref__",
+        "_asynchronous",
+        "_console",
+        "_core",
+        "_driver",
+        "_gate",
+        "_gate_timeout",
+        "_private_loop",
+        "_tool_timeout",
+        "config",
+    )
 
     _core: InProcessRuntime | IsolatedCore
     _gate: Gate | None
-    _gate_timeout: float
+    config: RuntimeConfig
 
-    def _set_gate(self, gate: Gate | None, gate_timeout: float) -> None:
+    def __init__(
+        self,
+        config: RuntimeConfig | None,
+        *,
+        gate: Gate | None,
+        gate_timeout: float,
+        capture_console: bool = False,
+        tool_timeout: float | None = None,
+    ) -> None:
         if gate is not None:
             check_callable(gate, "gate")
         self._gate = gate
         self._gate_timeout = seconds(gate_timeout, "gate_timeout")
+        self.config = config if config is not None else RuntimeConfig()
+        self._console = Console(
+            self.config.on_console, capture=flag(capture_console, "capture_console")
+        )
+        self._tool_timeout = None if tool_timeout is None else seconds(tool_timeout, "tool_timeout")
+        #: Whether async host functions are bound, which need an event loop.
+        self._asynchronous = False
+        self._driver: LoopDriver | None = None
+        self._private_loop: PrivateLoop | None = None
+
+    def _core_options(
+        self,
+        default_heap_size: int,
+        redact_host_errors: bool,  # noqa: FBT001
+        expose_host_errors: tuple[type[Exception], ...],
+    ) -> dict[str, Any]:
+        options = core_options(self.config, default_heap_size)
+        options["enable_console"] = self.config.enable_console or self._console.capture
+        options["on_console"] = self._console if options["enable_console"] else None
+        options["on_unhandled_rejection"] = self._console.unhandled_rejection
+        options["redact_host_errors"] = flag(redact_host_errors, "redact_host_errors")
+        options["expose_host_errors"] = exception_classes(expose_host_errors, "expose_host_errors")
+        options["tool_timeout"] = self._tool_timeout
+        return options
+
+    def _begin(self, core: InProcessRuntime | IsolatedCore) -> None:
+        """Take a core into use and run the bootstrap script."""
+        self._core = core
+        core.set_owner(self)
+        if self.config.bootstrap is not None:
+            core.eval(self.config.bootstrap, "bootstrap.js")
+
+    def _checked(self, code: str, name: str) -> str:
+        """The source, once the gate has allowed it."""
+        check_source(code, "code")
+        if self._gate is None:
+            return code
+        # A subclass of str could show the gate another text than the one that runs.
+        code = str.__str__(code)
+        pass_gate(self._gate, self._gate_timeout, code, GateContext(name, type(self).__name__))
+        return code
+
+    async def _checked_async(self, code: str, name: str) -> str:
+        check_source(code, "code")
+        if self._gate is None:
+            return code
+        code = str.__str__(code)
+        context = GateContext(name, type(self).__name__)
+        await pass_gate_async(self._gate, self._gate_timeout, code, context)
+        return code
 
     def eval(self, code: str, *, name: str = DEFAULT_NAME) -> Any:
         """Evaluate a script and return the value of its last expression.
 
         State persists: `let`, `const`, functions and classes of one evaluation are there in the next. When the value
-        is a promise, the value it settled to is returned.
+        is a promise, the value it settled to is returned. An evaluation has ended when the async host functions that
+        it called have, too; when it fails, those are cancelled.
 
         Args:
             code: The script.
@@ -61,7 +141,7 @@ class RuntimeBase:
         Returns:
             The value: `None` for `null`, `pydeno.undefined` for `undefined`, `int` for an integral number that is
             safe, else `float`, `int` for a BigInt, an aware UTC `datetime` for a `Date`, `bytes` for buffers, `list`,
-            `dict`, `set`.
+            `dict`, `set`, a `JsFunction` for a function.
 
         Raises:
             JavaScriptError: The script threw or does not parse. The runtime survives.
@@ -69,37 +149,110 @@ class RuntimeBase:
             RuntimeTimeout: It took too long. The runtime survives if `error.runtime_survives` says so.
             MemoryLimitExceeded: It used too much memory. As above.
             HostCallBudgetExceeded: It called too many host functions. The runtime survives.
+            InflightLimitExceeded: It had too many calls of async host functions under way. The runtime survives.
+            HostWaitExceeded: It waited too long for host functions. The runtime survives.
             WorkerCrashed: The worker is gone, see `error.kind`. The runtime is closed.
             RuntimeClosed: The runtime was closed before or meanwhile.
             GateDenied: The gate does not allow it. Nothing has run; the runtime survives.
             GateUnavailable: The gate gave no verdict. As above.
+            InvalidInput: An async host function is bound and this thread runs an event loop: await `eval_async`.
             TypeError: `code` is not `str`.
         """
-        check_source(code, "code")
-        if self._gate is not None:
-            # A subclass of str could show the gate another text than the one that runs.
-            code = str.__str__(code)
-            context = GateContext(name, type(self).__name__)
-            pass_gate(self._gate, self._gate_timeout, code, context)
+        code = self._checked(code, name)
+        if self._asynchronous:
+            return self._blocking_on_a_loop(lambda: self._core.begin_eval(code, name))
         return self._core.eval(code, name)
+
+    async def eval_async(self, code: str, *, name: str = DEFAULT_NAME) -> Any:
+        """Evaluate a script as `eval` does, on the running event loop.
+
+        Evaluations of one runtime overlap where they wait for async host functions. When the awaiting task is cancelled
+        the script is stopped; the runtime survives. Time that overlapping evaluations run counts against the `timeout`
+        of each.
+
+        Raises:
+            Exception: As `eval`.
+        """
+        code = await self._checked_async(code, name)
+        return await self._driver_for_running_loop().run(lambda: self._core.begin_eval(code, name))
+
+    def execute(
+        self, code: str, *, name: str = DEFAULT_NAME, max_output: int = MAX_OUTPUT
+    ) -> ExecutionResult:
+        """Evaluate a script and return everything that came of it, errors included, as data.
+
+        Args:
+            code: The script.
+            name: What to call it in stacks and errors.
+            max_output: How much of each stream is kept, in code points. Console output needs a console: pass
+                `capture_console=True`, or `enable_console=True` in the configuration.
+
+        Raises:
+            TypeError: `code` is not `str`.
+            InvalidInput: `max_output` is out of range.
+        """
+        check_source(code, "code")
+        output = Output(count(max_output, "max_output"))
+        result, exception = None, None
+        self._console.add_sink(output)
+        try:
+            result = self.eval(code, name=name)
+        except PydenoError as error:
+            exception = error
+        finally:
+            self._console.remove_sink(output)
+        return ExecutionResult(output=output, result=result, exception=exception)
+
+    async def execute_async(
+        self, code: str, *, name: str = DEFAULT_NAME, max_output: int = MAX_OUTPUT
+    ) -> ExecutionResult:
+        """Evaluate a script as `execute` does, on the running event loop.
+
+        Output of evaluations that overlap is in the result of each.
+
+        Raises:
+            Exception: As `execute`.
+        """
+        check_source(code, "code")
+        output = Output(count(max_output, "max_output"))
+        result, exception = None, None
+        self._console.add_sink(output)
+        try:
+            result = await self.eval_async(code, name=name)
+        except PydenoError as error:
+            exception = error
+        finally:
+            self._console.remove_sink(output)
+        return ExecutionResult(output=output, result=result, exception=exception)
+
+    def take_console(self) -> list[ConsoleLine]:
+        """What the script has written to its console since the last call, oldest first.
+
+        With `capture_console=True`; at most 1 MiB of text is kept between two calls, and what goes beyond is dropped.
+        """
+        return self._console.take()
 
     def bind_function(self, name: str, function: Callable[..., object]) -> None:
         """Make a Python function a global function of the script.
 
         Its arguments arrive converted as `eval` converts; what it returns is converted back. An exception it raises
         is thrown into the script as an `Error`, without the exception's type and text unless
-        `redact_host_errors=False`. `KeyboardInterrupt` and others that are no `Exception` end the evaluation.
+        `redact_host_errors=False` or its class is in `expose_host_errors`. `KeyboardInterrupt` and others that are no
+        `Exception` end the evaluation.
+
+        An `async def` function gives the script a promise, and calls of it overlap. `eval` then runs an event loop of
+        its own while it waits; `eval_async` uses the running one. A function that is not async holds up the thread,
+        or the loop, for as long as it takes.
 
         Args:
             name: The global's name, a JavaScript identifier.
             function: Called with positional arguments.
 
         Raises:
-            InvalidInput: The name is no identifier, or the function is async.
+            InvalidInput: The name is no identifier.
             RuntimeClosed: The runtime is closed.
         """
-        check_host_function(name, function)
-        self._core.bind(None, [name], [function])
+        self._bind(None, {name: function})
 
     def bind(self, function: F) -> F:
         """Bind a function under its own name; for use as a decorator.
@@ -120,20 +273,83 @@ class RuntimeBase:
 
         Args:
             name: The global's name. An object of an earlier call with this name is added to.
-            functions: The functions by their names.
+            functions: The functions by their names, async ones included.
 
         Raises:
-            InvalidInput: A name is no identifier, or a function is async.
+            InvalidInput: A name is no identifier.
             RuntimeClosed: The runtime is closed.
         """
         check_host_function(name, dict)
-        for function_name, function in functions.items():
-            check_host_function(function_name, function)
-        self._core.bind(name, list(functions), list(functions.values()))
+        self._bind(name, functions)
+
+    @staticmethod
+    def _check_bindings(functions: Mapping[str, Callable[..., object]]) -> None:
+        for name, function in functions.items():
+            check_host_function(name, function)
+
+    def _bind(self, holder: str | None, functions: Mapping[str, Callable[..., object]]) -> None:
+        self._check_bindings(functions)
+        asynchronous = [is_async(function) for function in functions.values()]
+        self._core.bind(holder, list(functions), list(functions.values()), asynchronous)
+        self._asynchronous = self._asynchronous or any(asynchronous)
+
+    def revoke_function(self, name: str) -> bool:
+        """Take a host function away, also from a script that has kept it under another name.
+
+        Later calls of it throw an `Error` that says so. Calls that are under way are not affected.
+
+        Args:
+            name: The name it was bound under: `"price"`, or `"tools.rate"` for a function of `bind_object`.
+
+        Returns:
+            Whether there was such a function.
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"the name must be str, not {type(name).__name__}")
+        holder, _, function_name = name.rpartition(".")
+        return self._core.revoke(holder or None, function_name)
+
+    def _call_function(self, function: JsFunction, arguments: tuple[Any, ...]) -> Any:
+        if self._asynchronous and not self._core.is_calling():
+            return self._blocking_on_a_loop(lambda: self._core.begin_invoke(function, arguments))
+        return self._core.invoke(function, arguments)
+
+    async def _call_function_async(self, function: JsFunction, arguments: tuple[Any, ...]) -> Any:
+        driver = self._driver_for_running_loop()
+        return await driver.run(lambda: self._core.begin_invoke(function, arguments))
+
+    def _blocking_on_a_loop(self, begin: Callable[[], int]) -> Any:
+        if self._private_loop is None:
+            from ._event_loop import PrivateLoop
+
+            self._private_loop = PrivateLoop()
+        return self._private_loop.run(self._driver_for, begin)
+
+    def _driver_for_running_loop(self) -> LoopDriver:
+        import asyncio
+
+        return self._driver_for(asyncio.get_running_loop())
+
+    def _driver_for(self, loop: AbstractEventLoop) -> LoopDriver:
+        driver = self._driver
+        if driver is not None and driver.loop is loop:
+            return driver
+        if driver is not None:
+            if not driver.is_idle and driver.loop.is_running():
+                raise InvalidInput(
+                    "this runtime is evaluating on another event loop; use one runtime for each loop"
+                )
+            driver.abandon()
+        from ._event_loop import LoopDriver
+
+        self._driver = LoopDriver(self._core, loop, self._tool_timeout)
+        return self._driver
 
     def close(self) -> None:
         """Close the runtime; a second time does nothing."""
         self._core.close()
+        if self._private_loop is not None:
+            self._private_loop.close()
 
     def is_closed(self) -> bool:
         """Whether the runtime takes no further evaluations."""
@@ -163,6 +379,10 @@ class Runtime(RuntimeBase):
     Args:
         config: The options; `RuntimeConfig()` when `None`.
         redact_host_errors: Whether scripts are kept from seeing the type and text of Python exceptions.
+        expose_host_errors: Exception classes whose type and text scripts see all the same.
+        capture_console: Whether the script has a `console` whose lines `take_console` returns.
+        tool_timeout: How long one host function may take, in seconds. An async one is cancelled; one that is not async
+            cannot be, and its late answer is replaced by the error.
         gate: Asked before each evaluation whether the source may run, see `Verdict`; `bootstrap` is not gated.
         gate_timeout: How long the gate may take, in seconds.
 
@@ -174,7 +394,7 @@ class Runtime(RuntimeBase):
     [1, 4, 9]
     """
 
-    __slots__ = ("config",)
+    __slots__ = ()
 
     _core: InProcessRuntime
 
@@ -183,17 +403,22 @@ class Runtime(RuntimeBase):
         config: RuntimeConfig | None = None,
         *,
         redact_host_errors: bool = True,
+        expose_host_errors: tuple[type[Exception], ...] = (),
+        capture_console: bool = False,
+        tool_timeout: float | None = None,
         gate: Gate | None = None,
         gate_timeout: float = GATE_TIMEOUT,
     ) -> None:
         """Load the engine, if this is the first runtime, and make a context."""
-        self._set_gate(gate, gate_timeout)
-        self.config = config if config is not None else RuntimeConfig()
-        options = core_options(self.config, _GIB)
-        options["redact_host_errors"] = flag(redact_host_errors, "redact_host_errors")
-        self._core = InProcessRuntime(options)
-        if self.config.bootstrap is not None:
-            self._core.eval(self.config.bootstrap, "bootstrap.js")
+        super().__init__(
+            config,
+            gate=gate,
+            gate_timeout=gate_timeout,
+            capture_console=capture_console,
+            tool_timeout=tool_timeout,
+        )
+        options = self._core_options(_GIB, redact_host_errors, expose_host_errors)
+        self._begin(InProcessRuntime(options))
 
     def __repr__(self) -> str:
         """Say what it is."""

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 
 use pydeno_host::{Error, HostFunctions, Interrupted, Options, Runtime, supervisor};
-use pydeno_wire::message::{ConsoleLevel, Frame, HostError};
+use pydeno_wire::message::{ConsoleLevel, Frame, HostError, JsError};
 use pydeno_wire::{Text, Value};
 
 use crate::arguments::{Input, MAX_INPUT, Output};
@@ -121,11 +121,15 @@ fn complain(output: Output, kind: &str, message: &str, stack: &str) {
 struct NoHost;
 
 impl HostFunctions for NoHost {
-    fn call(&mut self, _: u32, _: Vec<Value>) -> Result<Result<Value, HostError>, Interrupted> {
+    fn call(&mut self, _: u64, _: u32, _: Vec<Value>) -> Result<Result<Value, HostError>, Interrupted> {
         Err(Interrupted)
     }
 
+    fn start(&mut self, _: u64, _: u32, _: Vec<Value>) {}
+
     fn console(&mut self, _: ConsoleLevel, _: Text) {}
+
+    fn unhandled_rejection(&mut self, _: JsError) {}
 
     fn check_interrupt(&mut self) -> Result<(), Interrupted> {
         Ok(())

@@ -19,9 +19,9 @@ fn main() {
         Isolate::new(engine, &IsolateOptions::default()).expect("an isolate can be made");
     });
 
-    let mut isolate = isolate(engine);
-    let mut eval = {
-        let isolate = &mut isolate;
+    let isolate = isolate(engine);
+    let eval = {
+        let isolate = &isolate;
         move |source: &Text| isolate.eval(source, "bench.js", &EvalLimits::default()).expect("it evaluates")
     };
     let one_and_one = Text::from("1+1");
@@ -60,7 +60,7 @@ fn main() {
 }
 
 fn isolate(engine: &'static Engine) -> Isolate {
-    let mut isolate = Isolate::new(engine, &IsolateOptions::default()).expect("an isolate can be made");
+    let isolate = Isolate::new(engine, &IsolateOptions::default()).expect("an isolate can be made");
     let row = |id: i32| {
         Value::Object(vec![
             ("id".into(), Value::Number(f64::from(id))),
@@ -68,8 +68,8 @@ fn isolate(engine: &'static Engine) -> Isolate {
             ("v".into(), Value::Number(f64::from(id) * 1.5)),
         ])
     };
-    let mut bind = |name: &str, answer: Value| {
-        let function = Box::new(move |_| Ok(answer.clone()));
+    let bind = |name: &str, answer: Value| {
+        let function = Box::new(move |_, _| Ok(answer.clone()));
         isolate.bind(None, &name.into(), function).expect("a new name can be bound");
     };
     bind("take", Value::Undefined);

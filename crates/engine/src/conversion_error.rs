@@ -23,7 +23,6 @@ pub(crate) struct Refused {
 /// Why something does not cross. The prelude's JavaScript knows these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    Function = 1,
     Symbol = 2,
     Proxy = 3,
     Getter = 4,
@@ -37,11 +36,11 @@ pub(crate) enum Refusal {
     Unreadable = 12,
     Error = 13,
     Opaque = 14,
+    TooManyFunctions = 15,
 }
 
 impl Refusal {
     const ALL: [Self; 14] = [
-        Self::Function,
         Self::Symbol,
         Self::Proxy,
         Self::Getter,
@@ -55,6 +54,7 @@ impl Refusal {
         Self::Unreadable,
         Self::Error,
         Self::Opaque,
+        Self::TooManyFunctions,
     ];
 
     /// The refusal of this number; `None` for 0, which is none.
@@ -72,7 +72,6 @@ impl Refusal {
 
     fn text(self) -> &'static str {
         match self {
-            Self::Function => "is a function; return what it computes instead",
             Self::Symbol => "is a symbol; return its description instead",
             Self::Proxy => "is a proxy, whose traps are not run; return a plain copy instead",
             Self::Getter => "is a getter, which is not run; return its value as a plain property instead",
@@ -86,6 +85,9 @@ impl Refusal {
             Self::Error => "is an error; return its message, or throw it",
             Self::Opaque => {
                 "is an object of a built-in class that shows nothing of itself; return what it stands for"
+            }
+            Self::TooManyFunctions => {
+                "is one function more than the host holds at a time; let it release some"
             }
             Self::Unreadable => "could not be read from this version of the engine",
         }

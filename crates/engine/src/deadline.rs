@@ -8,16 +8,19 @@ use pydeno_wire::Budget;
 use pydeno_wire::message::Failure;
 
 use crate::ffi::{Context, EngineString, Interrupt, Lent, Watchdog};
+use crate::guest_time::GuestTime;
 
-/// What one evaluation may use.
+/// What one request may use.
 pub struct EvalLimits<'a> {
-    /// How long the guest may run, time spent in host functions not counted.
+    /// How long the guest may run, on behalf of whichever request, until this one has ended. Time spent in host functions
+    /// and waiting for calls is not counted.
     pub timeout: Duration,
-    /// Asked every few milliseconds of the guest's processor time; `true` stops it.
+    /// Asked every few milliseconds of the guest's processor time, until the request has ended or waits for calls; `true`
+    /// stops it.
     pub cancelled: &'a dyn Fn() -> bool,
     /// How large the engine's heap may become, buffers included.
     pub max_heap_bytes: u64,
-    /// Bounds the value, and the arguments of each host call.
+    /// Bounds the value, and the arguments of each host call on the request's behalf.
     pub budget: Budget,
 }
 
@@ -30,6 +33,19 @@ impl Default for EvalLimits<'_> {
             max_heap_bytes: 1 << 30,
             budget: Budget::default(),
         }
+    }
+}
+
+/// What the step that a settled call causes may use, besides what its request may.
+pub struct StepLimits<'a> {
+    /// Asked every few milliseconds of the guest's processor time; `true` stops the request that made the call.
+    pub cancelled: &'a dyn Fn() -> bool,
+}
+
+impl Default for StepLimits<'_> {
+    /// Never cancelled.
+    fn default() -> Self {
+        Self { cancelled: &|| false }
     }
 }
 
@@ -54,7 +70,7 @@ impl From<Stop> for Failure {
     }
 }
 
-/// The soft deadline of an isolate: armed for each evaluation, asleep between them.
+/// The soft deadline of an isolate: armed while guest code runs, asleep otherwise.
 pub(crate) struct Deadline {
     question: Rc<Question>,
     watchdog: Option<Watchdog>,
@@ -63,12 +79,27 @@ pub(crate) struct Deadline {
 struct Question {
     context: Context,
     heap_names: [EngineString; 2],
-    armed: Cell<bool>,
+    time: GuestTime,
     stop: Cell<Option<Stop>>,
-    end: Cell<Option<Instant>>,
+    /// When the guest is stopped, in its own time.
+    end: Cell<Duration>,
     max_heap_bytes: Cell<u64>,
     next_heap_check: Cell<Option<Instant>>,
     cancel: Lent,
+    /// How many sections are open, one inside the other.
+    depth: Cell<u32>,
+    /// The outermost section that was cancelled, and with it those inside it.
+    cancelled: Cell<Option<u32>>,
+    /// Whether what runs between two sections is stopped.
+    everything: Cell<bool>,
+}
+
+/// What one section of guest code may use.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    /// When it is stopped, in guest time.
+    pub(crate) end: Duration,
+    pub(crate) max_heap_bytes: u64,
 }
 
 impl Deadline {
@@ -78,66 +109,112 @@ impl Deadline {
             context: context.clone(),
             heap_names: ["heapSize", "extraMemorySize"]
                 .map(|name| EngineString::from_str(context.table(), name)),
-            armed: Cell::new(false),
+            time: GuestTime::default(),
             stop: Cell::new(None),
-            end: Cell::new(None),
+            end: Cell::new(Duration::MAX),
             max_heap_bytes: Cell::new(u64::MAX),
             next_heap_check: Cell::new(None),
             cancel: Lent::default(),
+            depth: Cell::new(0),
+            cancelled: Cell::new(None),
+            everything: Cell::new(false),
         });
         let watchdog = Watchdog::start(context, Rc::clone(&question) as Rc<dyn Interrupt>);
         Self { question, watchdog }
     }
 
-    /// Runs `body` under these limits and tells why it was stopped, if it was.
-    pub(crate) fn during<R>(&self, limits: &EvalLimits<'_>, body: impl FnOnce() -> R) -> (R, Option<Stop>) {
+    /// The guest's time so far.
+    pub(crate) fn now(&self) -> Duration {
+        self.question.time.now()
+    }
+
+    /// Runs `body`, a section of guest code, within these bounds and tells why it was stopped, if it was. One within a
+    /// host function has no more than the section around it.
+    pub(crate) fn during<R>(
+        &self,
+        bounds: Bounds,
+        cancelled: &dyn Fn() -> bool,
+        body: impl FnOnce() -> R,
+    ) -> (R, Option<Stop>) {
         let question = &*self.question;
-        // A timeout beyond what the clock can tell is none.
-        question.end.set(Instant::now().checked_add(limits.timeout));
-        question.max_heap_bytes.set(limits.max_heap_bytes);
-        question.stop.set(None);
-        question.armed.set(true);
-        let result = question.cancel.during(limits.cancelled, body);
-        question.armed.set(false);
-        let stop = question.stop.take();
+        let depth = question.depth.get();
+        let (end, heap) = (question.end.get(), question.max_heap_bytes.get());
+        question.end.set(if depth == 0 { bounds.end } else { end.min(bounds.end) });
+        question.max_heap_bytes.set(if depth == 0 {
+            bounds.max_heap_bytes
+        } else {
+            heap.min(bounds.max_heap_bytes)
+        });
+        question.depth.set(depth + 1);
+        let outer_stop = question.stop.take();
+        let result = question.time.running(|| question.cancel.during(cancelled, body));
+        let stop = question.stop.replace(outer_stop);
+        question.end.set(end);
+        question.max_heap_bytes.set(heap);
+        question.depth.set(depth);
+        if question.cancelled.get().is_some_and(|outermost| outermost >= depth) {
+            question.cancelled.set(None);
+        }
         if stop.is_some()
             && let Some(watchdog) = &self.watchdog
         {
-            watchdog.ask_at_the_usual_pace();
+            // What stopped this section may well stop the one around it.
+            if depth == 0 { watchdog.ask_at_the_usual_pace() } else { watchdog.ask_soon() }
         }
         (result, stop)
     }
 
-    /// Why the guest has been stopped in this evaluation, if it has.
+    /// Why the section that runs has been stopped, if it has.
     pub(crate) fn stopped(&self) -> Option<Stop> {
         self.question.stop.get()
+    }
+
+    /// Stops the section at this depth, 0 for the outermost, and those inside it, as cancelled.
+    pub(crate) fn cancel(&self, depth: u32) {
+        let cancelled = &self.question.cancelled;
+        cancelled.set(Some(cancelled.get().map_or(depth, |outermost| outermost.min(depth))));
+        self.ask_soon();
+    }
+
+    /// Stops also what a call of the engine between two sections sets going: reactions that are left over.
+    pub(crate) fn stop_everything(&self, everything: bool) {
+        self.question.everything.set(everything);
+    }
+
+    pub(crate) fn stops_everything(&self) -> bool {
+        self.question.everything.get()
+    }
+
+    /// Has the engine ask very soon, for what never runs long enough in one piece to be asked at the usual pace.
+    pub(crate) fn ask_soon(&self) {
+        if let Some(watchdog) = &self.watchdog {
+            watchdog.ask_soon();
+        }
     }
 
     /// Runs `body`, a host function, outside the guest's time.
     pub(crate) fn paused<R>(&self, body: impl FnOnce() -> R) -> R {
         let question = &*self.question;
-        let began = Instant::now();
-        if question.end.get().is_some_and(|end| end <= began)
-            && let Some(watchdog) = &self.watchdog
-        {
-            // A chain of promise reactions that call the host never runs long enough in one piece to be asked about.
-            watchdog.ask_soon();
-        }
-        let result = body();
-        question.end.set(question.end.get().and_then(|end| end.checked_add(began.elapsed())));
-        result
+        question.time.paused(|| {
+            if question.end.get() <= question.time.now() {
+                // A chain of promise reactions that call the host.
+                self.ask_soon();
+            }
+            body()
+        })
     }
 }
 
 impl Question {
     fn reason_to_stop(&self) -> Option<Stop> {
-        let now = Instant::now();
-        if self.end.get().is_some_and(|end| end <= now) {
+        if self.end.get() <= self.time.now() {
             return Some(Stop::Timeout);
         }
-        if self.cancel.ask() {
+        let section = self.depth.get().saturating_sub(1);
+        if self.cancelled.get().is_some_and(|outermost| outermost <= section) || self.cancel.ask() {
             return Some(Stop::Cancelled);
         }
+        let now = Instant::now();
         if self.next_heap_check.get().is_none_or(|next| next <= now) {
             let over = self.heap_is_over_its_limit();
             let spacing = now.elapsed() * HEAP_CHECK_SPACING;
@@ -172,9 +249,9 @@ impl Question {
 
 impl Interrupt for Question {
     fn should_stop(&self) -> bool {
-        // A timer of an evaluation that is over may fire in the next one, or between two.
-        if !self.armed.get() {
-            return false;
+        // A timer of a section that is over may fire in the next one, or between two.
+        if !self.time.is_running() {
+            return self.everything.get();
         }
         if self.stop.get().is_none() {
             self.stop.set(self.reason_to_stop());

@@ -4,6 +4,7 @@ use pydeno_wire::{Budget, Path, Segment, Text, Value};
 
 use crate::conversion_error::{ConversionError, Refusal, Refused};
 use crate::ffi::{Context, Kind, Local};
+use crate::isolate::Shared;
 use crate::prelude::Prelude;
 use crate::tape;
 
@@ -12,13 +13,13 @@ use crate::tape;
 /// A primitive is read with a call or two; only for objects does the prelude run.
 pub(crate) fn value<'c>(
     context: &'c Context,
-    prelude: &Prelude,
+    shared: &Shared,
     value: Local<'c>,
     budget: &mut Budget,
 ) -> Result<Value, ConversionError<'c>> {
     match primitive(context, value, budget)? {
         Some(value) => Ok(value),
-        None => through_the_prelude(context, prelude, value, budget),
+        None => through_the_prelude(context, shared, value, budget),
     }
 }
 
@@ -52,10 +53,11 @@ fn take(left: &mut usize, used: usize, refusal: Refusal) -> Result<(), Refused> 
 
 fn through_the_prelude<'c>(
     context: &'c Context,
-    prelude: &Prelude,
+    shared: &Shared,
     value: Local<'c>,
     budget: &mut Budget,
 ) -> Result<Value, ConversionError<'c>> {
+    let prelude = &shared.prelude;
     if budget.nodes == 0 {
         return Err(Refused::root(Refusal::TooManyNodes).into());
     }
@@ -64,6 +66,7 @@ fn through_the_prelude<'c>(
         context.number(budget.nodes as f64),
         context.number(budget.bytes as f64),
         context.number(f64::from(budget.effective_depth())),
+        context.number(shared.held.room() as f64),
     ];
     let refusal = prelude.call(context, &prelude.flatten, &arguments)?;
     match Refusal::from_number(context.to_number(refusal)) {
@@ -72,7 +75,10 @@ fn through_the_prelude<'c>(
             prelude.call(context, &prelude.release, &[])?;
             Err(Refused { path, reason }.into())
         }
-        None => read(context, prelude, budget),
+        None => {
+            let before = shared.held.mark();
+            read(context, shared, budget).inspect_err(|_| shared.held.release_since(before))
+        }
     }
 }
 
@@ -81,19 +87,26 @@ const LARGE: usize = 4096;
 
 fn read<'c>(
     context: &'c Context,
-    prelude: &Prelude,
+    shared: &Shared,
     budget: &mut Budget,
 ) -> Result<Value, ConversionError<'c>> {
+    let prelude = &shared.prelude;
     let result = &prelude.result;
     let unreadable = || Refused::root(Refusal::Unreadable);
     let numbers = context.copy_counted_numbers(result.get(context, &result.tape)?)?;
-    let ([_, nodes, bytes, buffers], tape) = numbers.split_first_chunk().ok_or_else(unreadable)?;
+    let ([_, nodes, bytes, buffers, functions], tape) = numbers.split_first_chunk().ok_or_else(unreadable)?;
     budget.nodes = budget.nodes.saturating_sub(*nodes as usize);
     budget.bytes = budget.bytes.saturating_sub(*bytes as usize);
     let text = context.to_string(result.get(context, &result.text)?).ok_or_else(unreadable)?;
-    let buffers = if *buffers > 0.0 { result.get(context, &result.buffers)? } else { context.undefined() };
-    let value = tape::read(context, tape, &text, buffers)?.ok_or_else(unreadable)?;
-    if tape.len().max(*bytes as usize) >= LARGE {
+    let list =
+        |count: f64, name| if count > 0.0 { result.get(context, name) } else { Ok(context.undefined()) };
+    let lists = tape::Lists {
+        buffers: list(*buffers, &result.buffers)?,
+        functions: list(*functions, &result.functions)?,
+        held: &shared.held,
+    };
+    let value = tape::read(context, tape, &text, lists)?.ok_or_else(unreadable)?;
+    if *functions > 0.0 || tape.len().max(*bytes as usize) >= LARGE {
         prelude.call(context, &prelude.release, &[])?;
     }
     Ok(value)

@@ -1,6 +1,5 @@
 //! Rust closures as functions of the guest.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
@@ -11,10 +10,12 @@ use crate::conversion_error::ConversionError;
 use crate::ffi::{Context, EngineString, Local, NativeFunction, Thrown};
 use crate::isolate::Shared;
 use crate::prelude::Prelude;
+use crate::requests::{RequestId, Running};
 use crate::{export, import};
 
-/// What the host does when the guest calls: arguments to a value, or to the error that the guest sees thrown.
-pub type HostFunction = Box<dyn FnMut(Vec<Value>) -> Result<Value, HostError>>;
+/// What the host does when the guest calls, on behalf of which request: arguments to a value, or to the error that the
+/// guest sees thrown. It may be called again before it returns, by a request that it begins.
+pub type HostFunction = Box<dyn Fn(RequestId, Vec<Value>) -> Result<Value, HostError>>;
 
 /// The guest has taken the name of a host function and forbids another value, with a frozen object or a proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +46,6 @@ pub(crate) fn make(
     name: &Text,
     function: HostFunction,
 ) -> NativeFunction {
-    let function = RefCell::new(function);
     let shared = Rc::clone(shared);
     NativeFunction::new(
         context,
@@ -70,36 +70,66 @@ pub(crate) fn define(
 fn call<'c>(
     context: &'c Context,
     shared: &Shared,
-    function: &RefCell<HostFunction>,
+    function: &HostFunction,
     arguments: &[Local<'c>],
 ) -> Result<Local<'c>, Thrown<'c>> {
-    let prelude = &shared.prelude;
-    let mut budget = shared.budget.get();
+    let running = caller(context, shared)?;
+    let values = export_arguments(context, shared, running, arguments)?;
+    match shared.deadline.paused(|| function(running.request, values)) {
+        Ok(value) => import::value(context, shared, &value),
+        Err(told) => Err(error(context, &shared.prelude, &told)),
+    }
+}
+
+/// The request that calls, if it can.
+pub(crate) fn caller<'c>(context: &'c Context, shared: &Shared) -> Result<Running, Thrown<'c>> {
+    let Some(running) = shared.requests.running() else {
+        // A reaction that is left over from a request that was stopped.
+        shared.deadline.ask_soon();
+        return Err(throw(context, &shared.prelude, "Error", &Text::from("The evaluation has ended.")));
+    };
+    if shared.stack.is_enough() { Ok(running) } else { Err(exhausted(context, &shared.prelude)) }
+}
+
+/// The arguments of a call; functions among them are held, or none is where one of the arguments does not cross.
+pub(crate) fn export_arguments<'c>(
+    context: &'c Context,
+    shared: &Shared,
+    running: Running,
+    arguments: &[Local<'c>],
+) -> Result<Vec<Value>, Thrown<'c>> {
+    let before = shared.held.mark();
+    let mut budget = running.budget;
     let mut values = Vec::with_capacity(arguments.len());
     for (index, &argument) in arguments.iter().enumerate() {
-        match export::value(context, prelude, argument, &mut budget) {
-            Ok(value) => values.push(value),
-            Err(ConversionError::Refused(refused)) => {
+        let refused = match export::value(context, shared, argument, &mut budget) {
+            Ok(value) => {
+                values.push(value);
+                continue;
+            }
+            Err(refused) => refused,
+        };
+        shared.held.release_since(before);
+        return Err(match refused {
+            ConversionError::Refused(refused) => {
                 let message = refused.message(&format!("argument {}", index + 1));
-                return Err(throw(context, prelude, "TypeError", &message));
+                throw(context, &shared.prelude, "TypeError", &message)
             }
             // Its stack tells of the prelude; the guest gets one that does not.
-            Err(ConversionError::Engine(_)) => {
-                let message = Text::from("Maximum call stack size exceeded or out of memory.");
-                return Err(throw(context, prelude, "RangeError", &message));
-            }
-        }
+            ConversionError::Engine(_) => exhausted(context, &shared.prelude),
+        });
     }
-    // Guest code does not run while a host function does, unless that function evaluates: then it may come back here.
-    let Ok(mut function) = function.try_borrow_mut() else {
-        return Err(throw(context, prelude, "Error", &Text::from("The host function is running already.")));
-    };
-    let outcome = shared.deadline.paused(|| function(values));
-    drop(function);
-    match outcome {
-        Ok(value) => import::value(context, prelude, &value),
-        Err(error) => Err(throw_named(context, prelude, &error.name, &error.message)),
-    }
+    Ok(values)
+}
+
+/// The error that the guest sees for one of the host's.
+pub(crate) fn error<'c>(context: &'c Context, prelude: &Prelude, told: &HostError) -> Thrown<'c> {
+    throw_named(context, prelude, &told.name, &told.message)
+}
+
+fn exhausted<'c>(context: &'c Context, prelude: &Prelude) -> Thrown<'c> {
+    let message = Text::from("Maximum call stack size exceeded or out of memory.");
+    throw(context, prelude, "RangeError", &message)
 }
 
 fn throw<'c>(context: &'c Context, prelude: &Prelude, name: &str, message: &Text) -> Thrown<'c> {

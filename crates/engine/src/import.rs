@@ -8,25 +8,39 @@
 use pydeno_wire::{BigInt, Text, Value};
 
 use crate::ffi::{Context, EngineString, Kept, Local, Thrown};
+use crate::held_functions::HeldFunctions;
+use crate::isolate::Shared;
 use crate::json::{self, Special};
 use crate::prelude::Prelude;
 
 /// Imports one value.
 pub(crate) fn value<'c>(
     context: &'c Context,
-    prelude: &Prelude,
+    shared: &Shared,
     value: &Value,
 ) -> Result<Local<'c>, Thrown<'c>> {
-    let importer = Importer { context, prelude };
+    let importer = Importer { context, prelude: &shared.prelude, held: &shared.held };
     match value {
         Value::Array(_) | Value::Object(_) => importer.tree(Branch::Value(value)),
         leaf => importer.leaf(leaf),
     }
 }
 
+/// Imports values as an array of the guest's.
+pub(crate) fn list<'c>(
+    context: &'c Context,
+    shared: &Shared,
+    values: &[Value],
+) -> Result<Local<'c>, Thrown<'c>> {
+    let importer = Importer { context, prelude: &shared.prelude, held: &shared.held };
+    let values: Vec<&Value> = values.iter().collect();
+    importer.tree(Branch::List(&values))
+}
+
 struct Importer<'c, 'p> {
     context: &'c Context,
     prelude: &'p Prelude,
+    held: &'p HeldFunctions,
 }
 
 /// Something that goes in as JSON.
@@ -128,7 +142,10 @@ impl<'c> Importer<'c, '_> {
                 let pinned = context.bytes(bytes)?;
                 self.prelude.call(context, &self.prelude.unpin, &[pinned])?
             }
-            Value::Function(_) => return Err(self.exhausted()),
+            Value::Function(function) => {
+                let held = self.held.get(context, function.handle);
+                held.ok_or_else(|| self.error("TypeError", "The function is no longer held by the host."))?
+            }
             Value::Array(_) | Value::Object(_) => self.tree(Branch::Value(value))?,
             Value::Set(members) => {
                 let members: Vec<&Value> = members.iter().collect();
@@ -163,10 +180,12 @@ impl<'c> Importer<'c, '_> {
     }
 
     fn exhausted(&self) -> Thrown<'c> {
+        self.error("RangeError", "Out of memory or stack")
+    }
+
+    fn error(&self, name: &str, message: &str) -> Thrown<'c> {
         let text = |text| EngineString::from_str(self.context.table(), text);
-        let name = text("RangeError");
-        let error =
-            self.prelude.error(self.context, &name, Some("RangeError"), &text("Out of memory or stack"));
+        let error = self.prelude.error(self.context, &text(name), Some(name), &text(message));
         error.map_or_else(|thrown| thrown, Thrown)
     }
 }

@@ -1,22 +1,22 @@
 //! An engine of its own for one guest.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::fmt;
-use std::panic::resume_unwind;
 use std::rc::Rc;
 
-use pydeno_wire::message::{Failure, JsError};
-use pydeno_wire::{Budget, Text, Value};
+use pydeno_wire::Text;
 
+use crate::async_function::{self, AsyncHostFunction};
 use crate::console::{self, ConsoleHook};
-use crate::conversion_error::ConversionError;
-use crate::deadline::{Deadline, EvalLimits};
+use crate::deadline::Deadline;
 use crate::engine::Engine;
-use crate::ffi::{Context, EngineString, Local, NativeFunction, ScriptError, Thrown, retire_alternate_stack};
+use crate::ffi::{Context, EngineString, NativeFunction, StackRoom, retire_alternate_stack};
+use crate::held_functions::HeldFunctions;
 use crate::host_function::{self, BindError, HostFunction};
-use crate::prelude::{Prelude, Settled};
-use crate::random::{self, RandomSource};
-use crate::{exception, export};
+use crate::prelude::Prelude;
+use crate::random::{Generator, RandomSource};
+use crate::requests::Requests;
+use crate::unhandled_rejections;
 
 /// Which of the engine's globals a guest finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub enum IsolateError {
     Random(std::io::Error),
     /// The prelude failed on this engine; the text is the engine's. Another version of it is needed.
     Prelude(String),
+    /// This engine cannot be kept from making code from text.
+    NoStrictEval,
 }
 
 impl fmt::Display for IsolateError {
@@ -63,6 +65,9 @@ impl fmt::Display for IsolateError {
                 f,
                 "this JavaScriptCore does not run the prelude ({reason}); update it, or name another with PYDENO_JSC"
             ),
+            Self::NoStrictEval => f.write_str(
+                "this JavaScriptCore cannot be kept from making code from text; update it, or name another with PYDENO_JSC",
+            ),
         }
     }
 }
@@ -71,32 +76,48 @@ impl std::error::Error for IsolateError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Random(error) => Some(error),
-            Self::Forked | Self::NoContext | Self::Prelude(_) => None,
+            Self::Forked | Self::NoContext | Self::Prelude(_) | Self::NoStrictEval => None,
         }
     }
 }
 
 /// A heap with one global object, for one guest. It belongs to the thread that made it.
 ///
-/// What the guest declared stays for the next evaluation. After every [`Failure`] the isolate is usable again. In a fork
+/// What the guest declared stays for the next request. After every [`Failure`] the isolate is usable again. In a fork
 /// of its process it must be left alone, also by its destructor: the engine's thread that watches the deadline is not
 /// there.
+///
+/// # Requests
+///
+/// A **request** is an evaluation or the invocation of a function. It ends successfully when its value has settled *and*
+/// every asynchronous call that was made on its behalf has been settled; when it fails, it ends at once, and its calls are
+/// given up. [`take_ended`](Self::take_ended) tells of each exactly once. Several may wait at a time. Guest code runs in
+/// **steps**: the beginning of a request, and what a settled call sets going, each until nothing is left to run.
+/// What runs, runs on behalf of the request that was begun, or that made the call.
+///
+/// Every method takes `&self`. A host function may begin requests in the isolate that calls it, which then run **nested**,
+/// at most [`Isolate::DEEPEST_NESTING`] within each other.
 pub struct Isolate {
     // Fields are dropped in this order: functions and watchdog before the context they belong to.
-    functions: Vec<NativeFunction>,
-    shared: Rc<Shared>,
-    context: Context,
+    functions: RefCell<Vec<NativeFunction>>,
+    random: Generator,
+    pub(crate) shared: Rc<Shared>,
+    pub(crate) context: Context,
 }
 
-/// What evaluations and the callbacks of host functions share.
+/// What requests and the callbacks of host functions share.
 pub(crate) struct Shared {
     pub(crate) prelude: Prelude,
     pub(crate) deadline: Deadline,
-    /// Bounds the values of the evaluation that is running.
-    pub(crate) budget: Cell<Budget>,
+    pub(crate) held: HeldFunctions,
+    pub(crate) requests: Requests,
+    pub(crate) stack: StackRoom,
 }
 
 impl Isolate {
+    /// How many requests may run within each other, the outermost not counted.
+    pub const DEEPEST_NESTING: usize = 8;
+
     /// A new isolate on this thread.
     ///
     /// The thread loses its alternate signal stack, on which the engine's collector could wait for it for ever.
@@ -114,16 +135,24 @@ impl Isolate {
         let mut functions = Vec::new();
         let prelude = Prelude::install(&context, options.surface, &mut functions)
             .map_err(|error| IsolateError::Prelude(error.to_string()))?;
-        let shared = Rc::new(Shared { prelude, deadline: Deadline::new(&context), budget: Cell::default() });
-        functions
-            .push(random::install(&context, &shared.prelude, options.random).map_err(IsolateError::Random)?);
-        Ok(Self { functions, shared, context })
+        let shared = Rc::new(Shared {
+            prelude,
+            deadline: Deadline::new(&context),
+            held: HeldFunctions::default(),
+            requests: Requests::default(),
+            stack: StackRoom::of_this_thread(),
+        });
+        let random = Generator::new(options.random).map_err(IsolateError::Random)?;
+        functions.push(random.install(&context, &shared.prelude));
+        functions.push(unhandled_rejections::watch(&context, &shared));
+        Ok(Self { functions: RefCell::new(functions), random, shared, context })
     }
 
     /// Gives the guest a `console` with `debug`, `log`, `info`, `warn` and `error`, whose lines the hook receives. There
     /// is none before.
-    pub fn set_console(&mut self, hook: ConsoleHook) {
-        self.functions.extend(console::install(&self.context, &self.shared, hook));
+    pub fn set_console(&self, hook: ConsoleHook) {
+        let methods: Vec<NativeFunction> = console::install(&self.context, &self.shared, hook).collect();
+        self.functions.borrow_mut().extend(methods);
     }
 
     /// Makes a host function visible as a global, or as a property of a global object that is made where it is
@@ -133,105 +162,72 @@ impl Isolate {
     /// # Errors
     ///
     /// [`BindError`] where the guest has taken the name and forbids another value.
-    pub fn bind(
-        &mut self,
-        object: Option<&Text>,
-        name: &Text,
-        function: HostFunction,
-    ) -> Result<(), BindError> {
-        let native = host_function::make(&self.context, &self.shared, name, function);
-        host_function::define(&self.context, &self.shared.prelude, object, name, &native)?;
-        self.functions.push(native);
-        Ok(())
+    pub fn bind(&self, object: Option<&Text>, name: &Text, function: HostFunction) -> Result<(), BindError> {
+        self.define(object, name, host_function::make(&self.context, &self.shared, name, function))
     }
 
-    /// Evaluates a script and gives back the value of its last expression; that of a promise once it is fulfilled.
-    ///
-    /// Promise reactions run before this returns, whether or not the value depends on them.
+    /// As [`bind`](Self::bind), for a function that only starts a call and tells its number. The guest gets a promise,
+    /// which [`settle`](Self::settle) settles. Where the call cannot be started, the promise is rejected; where it is made
+    /// within a nested request, it is made on behalf of the outermost.
     ///
     /// # Errors
     ///
-    /// [`Failure`]; the isolate is usable again after each.
+    /// As `bind`.
+    pub fn bind_async(
+        &self,
+        object: Option<&Text>,
+        name: &Text,
+        start: AsyncHostFunction,
+    ) -> Result<(), BindError> {
+        self.define(object, name, async_function::make(&self.context, &self.shared, name, start))
+    }
+
+    fn define(&self, object: Option<&Text>, name: &Text, function: NativeFunction) -> Result<(), BindError> {
+        host_function::define(&self.context, &self.shared.prelude, object, name, &function)?;
+        self.functions.borrow_mut().push(function);
+        Ok(())
+    }
+
+    /// Begins the numbers of `Math.random` anew from this seed: the same ones each time.
+    pub fn seed_random(&self, seed: u64) {
+        self.random.seed(seed);
+    }
+
+    /// Lets every clock that the guest can read stand still, at this many milliseconds since 1970-01-01T00:00:00Z, within
+    /// ±8.64e15: `Date` without arguments, `Date.now` and `Intl.DateTimeFormat`. Call it once, before any guest code.
     ///
-    /// # Panics
+    /// The language has no other clock. What still varies with time is when the collector clears a `WeakRef`.
     ///
-    /// With the panic of a host function, of the console hook or of the cancel question, once the engine has returned.
-    pub fn eval(&mut self, source: &Text, name: &str, limits: &EvalLimits<'_>) -> Result<Value, Failure> {
-        let table = self.context.table();
-        let source = EngineString::new(table, source);
-        let name = EngineString::from_str(table, name);
-        self.shared.budget.set(limits.budget);
-        let (outcome, stop) = self.shared.deadline.during(limits, || self.run(&source, &name));
-        if let Some(payload) = self.context.take_panic() {
-            resume_unwind(payload);
-        }
-        // Why the guest was stopped is known here; what the engine threw for it is the guest's to see, not ours.
-        match stop {
-            Some(stop) => {
-                self.leave_stopped_state();
-                Err(stop.into())
-            }
-            None => outcome,
-        }
+    /// # Errors
+    ///
+    /// [`IsolateError::Prelude`] on an engine where this fails; no guest code may run then.
+    pub fn freeze_clock(&self, milliseconds: i64) -> Result<(), IsolateError> {
+        self.shared
+            .prelude
+            .freeze_clock(&self.context, milliseconds)
+            .map_err(|error| IsolateError::Prelude(error.to_string()))
     }
 
-    fn run(&self, source: &EngineString, name: &EngineString) -> Result<Value, Failure> {
-        let context = &self.context;
-        let value = context.evaluate(source, name).map_err(|error| match error {
-            ScriptError::Syntax { message, line } => exception::syntax_error(&message, name, line),
-            ScriptError::Thrown(thrown) => self.describe(thrown),
-        })?;
-        self.go_on_unless_stopped()?;
-        let mut budget = self.shared.budget.get();
-        if let Some(value) = export::primitive(context, value, &mut budget)? {
-            return Ok(value);
-        }
-        let settled = self.settle(value)?;
-        self.go_on_unless_stopped()?;
-        let value = match settled {
-            Settled::Itself => value,
-            Settled::Fulfilled(value) => value,
-            Settled::Rejected(reason) => return Err(self.describe(Thrown(reason))),
-            Settled::Pending => return Err(Failure::NeverSettles),
-        };
-        export::value(context, &self.shared.prelude, value, &mut budget).map_err(|error| match error {
-            ConversionError::Refused(refused) => refused.into(),
-            ConversionError::Engine(thrown) => self.describe(thrown),
-        })
+    /// Makes the guest throw an `EvalError` where it makes code from text: `eval`, `Function` and its kin. It cannot be
+    /// undone.
+    ///
+    /// # Errors
+    ///
+    /// [`IsolateError::NoStrictEval`] on an engine that cannot; no guest code may run then.
+    pub fn forbid_eval(&self) -> Result<(), IsolateError> {
+        let message =
+            EngineString::from_str(self.context.table(), "making code from text is not allowed here");
+        if self.context.forbid_eval(&message) { Ok(()) } else { Err(IsolateError::NoStrictEval) }
     }
 
-    /// Evaluating anything brings the engine out of the state that [`Self::go_on_unless_stopped`] tells of.
-    fn leave_stopped_state(&self) {
-        let table = self.context.table();
-        let nothing = EngineString::from_str(table, "");
-        // An empty script has no way to fail, and whatever the engine says of it is about the one that was stopped.
-        let _ = self.context.evaluate(&nothing, &nothing);
-    }
-
-    /// A guest that is stopped in a promise reaction leaves the call before with a value all the same, and the engine
-    /// in a state in which the next call of a function ends the process.
-    fn go_on_unless_stopped(&self) -> Result<(), Failure> {
-        match self.shared.deadline.stopped() {
-            Some(stop) => Err(stop.into()),
-            None => Ok(()),
-        }
-    }
-
-    fn settle<'c>(&'c self, value: Local<'c>) -> Result<Settled<'c>, Failure> {
-        self.shared.prelude.settle(&self.context, value).map_err(|thrown| self.describe(thrown))
-    }
-
-    fn describe(&self, thrown: Thrown<'_>) -> Failure {
-        if self.shared.deadline.stopped().is_some() || self.context.has_panicked() {
-            // Nothing of the guest is looked at any more.
-            return Failure::Js(JsError::default());
-        }
-        Failure::Js(exception::describe(&self.context, &self.shared.prelude, thrown))
+    /// Lets go of functions of the guest that were values. One that is not held is ignored.
+    pub fn release(&self, functions: &[u64]) {
+        functions.iter().for_each(|&handle| self.shared.held.release(handle));
     }
 }
 
 impl fmt::Debug for Isolate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Isolate").field("functions", &self.functions.len()).finish_non_exhaustive()
+        f.debug_struct("Isolate").field("functions", &self.functions.borrow().len()).finish_non_exhaustive()
     }
 }

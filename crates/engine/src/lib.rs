@@ -24,8 +24,8 @@
 //! use pydeno_wire::{Text, Value};
 //!
 //! let engine = Engine::load()?;
-//! let mut isolate = Isolate::new(engine, &IsolateOptions::default())?;
-//! isolate.bind(None, &Text::from("double"), Box::new(|arguments| match arguments.first() {
+//! let isolate = Isolate::new(engine, &IsolateOptions::default())?;
+//! isolate.bind(None, &Text::from("double"), Box::new(|_, arguments| match arguments.first() {
 //!     Some(Value::Number(number)) => Ok(Value::Number(number * 2.0)),
 //!     _ => Ok(Value::Undefined),
 //! }))?;
@@ -40,14 +40,18 @@
 //! never comes back to an instruction of the guest, an endless chain of promise reactions above all; whoever runs
 //! guest code keeps a hard deadline outside the process. It has no modules, timers or network.
 
+mod async_function;
 mod class;
 mod console;
 mod conversion_error;
 mod deadline;
 mod engine;
+mod evaluation;
 mod exception;
 mod export;
 mod ffi;
+mod guest_time;
+mod held_functions;
 mod host_function;
 mod import;
 mod isolate;
@@ -55,14 +59,18 @@ mod json;
 mod library;
 mod prelude;
 mod random;
+mod requests;
 mod tape;
 mod tier;
+mod unhandled_rejections;
 
+pub use async_function::AsyncHostFunction;
 pub use console::ConsoleHook;
-pub use deadline::EvalLimits;
+pub use deadline::{EvalLimits, StepLimits};
 pub use engine::{Engine, InitialiseError};
 pub use host_function::{BindError, HostFunction};
 pub use isolate::{Isolate, IsolateError, IsolateOptions, Surface};
 pub use library::EngineUnavailable;
 pub use random::RandomSource;
+pub use requests::{CallId, Ended, RequestId};
 pub use tier::Tier;

@@ -11,6 +11,7 @@ const BUILTINS: &str = include_str!("js/builtins.js");
 const FLATTEN: &str = include_str!("js/flatten.js");
 const INSPECT: &str = include_str!("js/inspect.js");
 const BRIDGE: &str = include_str!("js/bridge.js");
+const CLOCK: &str = include_str!("js/clock.js");
 const SURFACE: &str = include_str!("js/surface.js");
 
 /// The constructors that a host function's error may name; any other name becomes a property of an `Error`.
@@ -32,6 +33,8 @@ pub(crate) struct Prelude {
     hide: Kept,
     bind: Kept,
     watch: Kept,
+    invoke: Kept,
+    freeze: Kept,
     errors: [Kept; ERRORS.len()],
     failure: Kept,
     thrown: EngineString,
@@ -46,6 +49,7 @@ pub(crate) struct FlattenResult {
     pub(crate) tape: EngineString,
     pub(crate) text: EngineString,
     pub(crate) buffers: EngineString,
+    pub(crate) functions: EngineString,
     pub(crate) path: EngineString,
     pub(crate) steps: EngineString,
 }
@@ -68,12 +72,27 @@ pub(crate) enum Settled<'c> {
     Itself,
     Fulfilled(Local<'c>),
     Rejected(Local<'c>),
-    Pending,
+    /// The record tells later how it ended.
+    Pending(Local<'c>),
 }
 
 /// The prelude threw on this engine.
 #[derive(Debug)]
 pub(crate) struct PreludeError(String);
+
+impl PreludeError {
+    /// No guest code has run, so the engine's own words can be had in the ordinary way.
+    fn new(context: &Context, error: ScriptError<'_>) -> Self {
+        let text = match error {
+            ScriptError::Syntax { message, .. } => Some(message),
+            ScriptError::Thrown(Thrown(thrown)) => {
+                let message = EngineString::from_str(context.table(), "message");
+                context.get(thrown, &message).ok().and_then(|message| context.to_string(message))
+            }
+        };
+        Self(text.map_or_else(|| "it gave no reason".to_owned(), |text| text.to_text().to_string()))
+    }
+}
 
 impl fmt::Display for PreludeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -88,19 +107,7 @@ impl Prelude {
         surface: Surface,
         functions: &mut Vec<NativeFunction>,
     ) -> Result<Self, PreludeError> {
-        Self::run(context, surface, functions).map_err(|error| {
-            let text = match error {
-                ScriptError::Syntax { message, .. } => Some(message),
-                // No guest code has run, so the engine's own words can be had in the ordinary way.
-                ScriptError::Thrown(Thrown(thrown)) => {
-                    let message = EngineString::from_str(context.table(), "message");
-                    context.get(thrown, &message).ok().and_then(|message| context.to_string(message))
-                }
-            };
-            PreludeError(
-                text.map_or_else(|| "it gave no reason".to_owned(), |text| text.to_text().to_string()),
-            )
-        })
+        Self::run(context, surface, functions).map_err(|error| PreludeError::new(context, error))
     }
 
     fn run<'c>(
@@ -131,6 +138,7 @@ impl Prelude {
         let flatten = link(FLATTEN)?;
         let inspect = link(INSPECT)?;
         let bridge = link(BRIDGE)?;
+        let freeze = context.call(script(CLOCK)?, &[builtins])?;
         context.call(script(SURFACE)?, &[context.boolean(surface == Surface::Guest)])?;
 
         let [error, type_error, range_error, syntax_error, reference_error, uri_error, eval_error] =
@@ -144,6 +152,7 @@ impl Prelude {
                 tape: string("tape"),
                 text: string("text"),
                 buffers: string("buffers"),
+                functions: string("functions"),
                 path: string("path"),
                 steps: string("steps"),
             },
@@ -156,6 +165,8 @@ impl Prelude {
             hide: field(bridge, "hide")?,
             bind: field(bridge, "bind")?,
             watch: field(bridge, "watch")?,
+            invoke: field(bridge, "invoke")?,
+            freeze: Kept::new(context, freeze),
             errors: [
                 error?,
                 type_error?,
@@ -207,13 +218,55 @@ impl Prelude {
         if context.kind(ending) != Kind::Object {
             return Ok(Settled::Itself);
         }
-        let value = context.get(ending, &self.ending_value)?;
-        let state = context.to_number(context.get(ending, &self.ending_state)?);
-        Ok(match state as u8 {
-            1 => Settled::Fulfilled(value),
-            2 => Settled::Rejected(value),
-            _ => Settled::Pending,
-        })
+        self.ending(context, ending)
+    }
+
+    /// How a promise has ended by now, from the record of it.
+    pub(crate) fn ending<'c>(
+        &self,
+        context: &'c Context,
+        ending: Local<'c>,
+    ) -> Result<Settled<'c>, Thrown<'c>> {
+        let state = context.to_number(context.get(ending, &self.ending_state)?) as u8;
+        let value =
+            |settled: fn(Local<'c>) -> Settled<'c>| context.get(ending, &self.ending_value).map(settled);
+        match state {
+            1 => value(Settled::Fulfilled),
+            2 => value(Settled::Rejected),
+            _ => Ok(Settled::Pending(ending)),
+        }
+    }
+
+    /// Calls a function of the guest; the record of how that ended is for [`Self::returned`] to read.
+    pub(crate) fn invoke<'c>(
+        &self,
+        context: &'c Context,
+        function: Local<'_>,
+        arguments: Local<'_>,
+    ) -> Result<Local<'c>, Thrown<'c>> {
+        context.call(self.invoke.get(context), &[function, arguments])
+    }
+
+    /// What a function of the guest returned or threw.
+    pub(crate) fn returned<'c>(
+        &self,
+        context: &'c Context,
+        ending: Local<'c>,
+    ) -> Result<Local<'c>, Thrown<'c>> {
+        match self.ending(context, ending)? {
+            Settled::Fulfilled(value) => Ok(value),
+            Settled::Rejected(thrown) => Err(Thrown(thrown)),
+            Settled::Pending(other) => Err(Thrown(other)),
+            Settled::Itself => Err(Thrown(ending)),
+        }
+    }
+
+    /// Lets the guest's clocks stand still.
+    pub(crate) fn freeze_clock(&self, context: &Context, milliseconds: i64) -> Result<(), PreludeError> {
+        let now = context.number(milliseconds as f64);
+        self.call(context, &self.freeze, &[now])
+            .map(drop)
+            .map_err(|thrown| PreludeError::new(context, thrown.into()))
     }
 
     /// An error of the guest's realm, made without the guest's help. Its stack begins where the guest called the host.

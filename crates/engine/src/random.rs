@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::rc::Rc;
 
 use crate::ffi::{Context, EngineString, NativeFunction, fill_random};
 use crate::prelude::Prelude;
@@ -67,26 +68,36 @@ fn unit_interval(word: u64) -> f64 {
     (word >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Puts a `Math.random` of this isolate in the place of the engine's.
-pub(crate) fn install(
-    context: &Context,
-    prelude: &Prelude,
-    source: RandomSource,
-) -> io::Result<NativeFunction> {
-    let state = Cell::new(source.state()?);
-    let name = EngineString::from_str(context.table(), "random");
-    let random = NativeFunction::new(
-        context,
-        &name,
-        Box::new(move |context, _| {
-            let mut words = state.get();
-            let word = next(&mut words);
-            state.set(words);
-            Ok(context.number(unit_interval(word)))
-        }),
-    );
-    prelude.bind(context, Some(&EngineString::from_str(context.table(), "Math")), &name, &random);
-    Ok(random)
+/// The generator of an isolate.
+pub(crate) struct Generator(Rc<Cell<[u64; 4]>>);
+
+impl Generator {
+    pub(crate) fn new(source: RandomSource) -> io::Result<Self> {
+        Ok(Self(Rc::new(Cell::new(source.state()?))))
+    }
+
+    /// Begins anew.
+    pub(crate) fn seed(&self, seed: u64) {
+        self.0.set(split_mix(seed));
+    }
+
+    /// Puts a `Math.random` of this isolate in the place of the engine's.
+    pub(crate) fn install(&self, context: &Context, prelude: &Prelude) -> NativeFunction {
+        let state = Rc::clone(&self.0);
+        let name = EngineString::from_str(context.table(), "random");
+        let random = NativeFunction::new(
+            context,
+            &name,
+            Box::new(move |context, _| {
+                let mut words = state.get();
+                let word = next(&mut words);
+                state.set(words);
+                Ok(context.number(unit_interval(word)))
+            }),
+        );
+        prelude.bind(context, Some(&EngineString::from_str(context.table(), "Math")), &name, &random);
+        random
+    }
 }
 
 #[cfg(test)]

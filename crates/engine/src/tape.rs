@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use pydeno_wire::{BigInt, Text, Value};
+use pydeno_wire::{BigInt, Function, Text, Value};
 
 use crate::conversion_error::ConversionError;
 use crate::ffi::{Context, EngineString, Local};
+use crate::held_functions::HeldFunctions;
 
 // Operations; flatten.js writes them.
 const UNDEFINED: u8 = 0;
@@ -22,15 +23,26 @@ const OBJECT: u8 = 10;
 const OBJECT_AGAIN: u8 = 11;
 const SET: u8 = 12;
 const MAP: u8 = 13;
+const FUNCTION: u8 = 14;
 
 /// Reads a tape from its beginning. Every step says `None` where the tape is not what the prelude writes.
 pub(crate) struct Reader<'c, 't> {
     context: &'c Context,
-    buffers: Local<'c>,
+    lists: Lists<'c, 't>,
+    /// How many functions have been read; the list has them in the tape's order.
+    functions: u32,
     tape: std::slice::Iter<'t, f64>,
     text: TextReader<'t>,
     /// The names of the last object at each depth.
     shapes: Vec<Rc<[Text]>>,
+}
+
+/// What a tape has of a value that is no number and no text.
+pub(crate) struct Lists<'c, 'h> {
+    pub(crate) buffers: Local<'c>,
+    pub(crate) functions: Local<'c>,
+    /// Takes the functions.
+    pub(crate) held: &'h HeldFunctions,
 }
 
 /// Takes texts off the front of the one text that holds them all.
@@ -62,14 +74,14 @@ pub(crate) fn read<'c>(
     context: &'c Context,
     tape: &[f64],
     text: &EngineString,
-    buffers: Local<'c>,
+    lists: Lists<'c, '_>,
 ) -> Result<Option<Value>, ConversionError<'c>> {
     let narrow = text.to_utf8().filter(|narrow| narrow.is_ascii());
     let text = match &narrow {
         Some(narrow) => TextReader::Ascii(narrow),
         None => TextReader::Wide(text.units()),
     };
-    Reader { context, buffers, tape: tape.iter(), text, shapes: Vec::new() }.value(0)
+    Reader { context, lists, functions: 0, tape: tape.iter(), text, shapes: Vec::new() }.value(0)
 }
 
 impl<'c> Reader<'c, '_> {
@@ -101,7 +113,7 @@ impl<'c> Reader<'c, '_> {
             DATE => self.number().map(|milliseconds| Value::Date(milliseconds as i64)),
             BYTES => match self.count().map(u32::try_from) {
                 Some(Ok(index)) => {
-                    let buffer = self.context.get_index(self.buffers, index)?;
+                    let buffer = self.context.get_index(self.lists.buffers, index)?;
                     Some(Value::Bytes(self.context.copy_bytes(buffer)?))
                 }
                 _ => None,
@@ -115,6 +127,15 @@ impl<'c> Reader<'c, '_> {
             },
             OBJECT_AGAIN => match self.shapes.get(depth).cloned() {
                 Some(names) => self.object(&names, depth)?,
+                None => None,
+            },
+            FUNCTION => match self.text() {
+                Some(name) => {
+                    let function = self.context.get_index(self.lists.functions, self.functions)?;
+                    self.functions += 1;
+                    let handle = self.lists.held.hold(self.context, function);
+                    Some(Value::Function(Function { handle, name }))
+                }
                 None => None,
             },
             _ => None,

@@ -12,7 +12,7 @@ use pydeno_wire::{Text, Value};
 type Lines = Rc<RefCell<Vec<(ConsoleLevel, Text)>>>;
 
 fn with_console() -> (Guest, Lines) {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     let lines = Lines::default();
     let write = Rc::clone(&lines);
     guest.0.set_console(Box::new(move |level, text| write.borrow_mut().push((level, text))));
@@ -20,7 +20,7 @@ fn with_console() -> (Guest, Lines) {
 }
 
 fn logged(source: &str) -> Text {
-    let (mut guest, lines) = with_console();
+    let (guest, lines) = with_console();
     assert_eq!(guest.value(&format!("console.log({source}); 'done'")), string("done"), "{source}");
     let mut lines = lines.borrow_mut();
     assert_eq!(lines.len(), 1, "{source}");
@@ -38,7 +38,7 @@ fn there_is_no_console_unless_the_host_gives_one() {
 
 #[test]
 fn every_method_has_its_level() {
-    let (mut guest, lines) = with_console();
+    let (guest, lines) = with_console();
     guest.value(
         "console.debug(1); console.log(2); console.info(3); console.warn(4); console.error(5); console.log()",
     );
@@ -136,7 +136,7 @@ fn awkward_strings_arrive_whole() {
 
 #[test]
 fn logging_where_the_stack_is_nearly_full_ends_as_recursion_does() {
-    let (mut guest, _) = with_console();
+    let (guest, _) = with_console();
     let error = guest.error("(function f() { console.log({ a: [{ b: 1 }] }); f() })()");
     assert_eq!(error.name, "RangeError");
     assert!(guest.still_answers());
@@ -144,7 +144,7 @@ fn logging_where_the_stack_is_nearly_full_ends_as_recursion_does() {
 
 #[test]
 fn a_second_hook_takes_over() {
-    let (mut guest, first) = with_console();
+    let (guest, first) = with_console();
     guest.value("console.log('one'); 0");
     let second = Lines::default();
     let write = Rc::clone(&second);

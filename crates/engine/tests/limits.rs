@@ -14,7 +14,7 @@ const SHORT: Duration = Duration::from_millis(150);
 
 #[test]
 fn endless_code_of_every_kind_ends_at_the_timeout() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     for source in [
         "while (true) {}",
         "for (;;) { try { for (;;); } catch {} finally { continue } }",
@@ -38,7 +38,7 @@ fn endless_code_of_every_kind_ends_at_the_timeout() {
 
 #[test]
 fn a_timeout_does_not_leak_into_the_evaluations_that_follow() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     for _ in 0..3 {
         assert_eq!(guest.within(Duration::from_millis(60), "for (;;);"), Err(Failure::Timeout));
         for _ in 0..1000 {
@@ -52,7 +52,7 @@ fn a_timeout_does_not_leak_into_the_evaluations_that_follow() {
 
 #[test]
 fn state_survives_a_timeout() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     guest.value("let kept = 1; const list = [1]; function f() { return kept + list.length } 0");
     assert_eq!(guest.within(SHORT, "kept = 2; for (;;);"), Err(Failure::Timeout));
     assert_eq!(guest.value("f()"), number(3.0));
@@ -60,7 +60,7 @@ fn state_survives_a_timeout() {
 
 #[test]
 fn a_timeout_that_is_not_reached_changes_nothing() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     let busy = "(() => { const end = Date.now() + 200; while (Date.now() < end); return 7 })()";
     assert_eq!(guest.within(Duration::from_secs(600), busy), Ok(number(7.0)));
     assert_eq!(guest.within(Duration::MAX, "1"), Ok(number(1.0)));
@@ -68,7 +68,7 @@ fn a_timeout_that_is_not_reached_changes_nothing() {
 
 #[test]
 fn time_in_host_functions_is_not_the_guests() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     guest.bind(
         "sleep",
         Box::new(|_| {
@@ -84,7 +84,7 @@ fn time_in_host_functions_is_not_the_guests() {
 
 #[test]
 fn a_chain_of_promise_reactions_that_calls_the_host_ends_at_the_timeout() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     guest.bind("tick", Box::new(|_| Ok(Value::Undefined)));
     let source = "(function again() { tick(); Promise.resolve().then(again) })(); 1";
     assert_eq!(guest.within(SHORT, source), Err(Failure::Timeout));
@@ -93,7 +93,7 @@ fn a_chain_of_promise_reactions_that_calls_the_host_ends_at_the_timeout() {
 
 #[test]
 fn a_cancel_question_that_says_yes_ends_the_evaluation() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     let asked = Cell::new(0);
     let cancelled = || {
         asked.set(asked.get() + 1);
@@ -107,7 +107,7 @@ fn a_cancel_question_that_says_yes_ends_the_evaluation() {
 
 #[test]
 fn a_guest_that_uses_too_much_heap_is_told_apart_from_one_that_takes_too_long() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     for source in [
         "(() => { const all = []; for (let i = 0; ; i++) all.push({ i, text: 'x' + i }) })()",
         "(() => { const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1)) })()",
@@ -125,7 +125,7 @@ fn a_guest_that_uses_too_much_heap_is_told_apart_from_one_that_takes_too_long() 
 
 #[test]
 fn buffers_that_nobody_writes_to_may_be_refused_by_the_engine_first() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     // They take address space and no memory, so a look at the heap may come too late to be the first to notice.
     let source = "(() => { const all = []; for (;;) all.push(new Uint8Array(1 << 20)) })()";
     let limits = EvalLimits { max_heap_bytes: 64 << 20, ..EvalLimits::default() };
@@ -139,7 +139,7 @@ fn buffers_that_nobody_writes_to_may_be_refused_by_the_engine_first() {
 
 #[test]
 fn garbage_does_not_count_as_heap() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     let source = "(() => { const end = Date.now() + 700; let n = 0; \
                   while (Date.now() < end) n += [1, 2, { a: 'x' + n }].length; return n > 0 })()";
     let limits = EvalLimits { max_heap_bytes: 64 << 20, ..EvalLimits::default() };
@@ -148,7 +148,7 @@ fn garbage_does_not_count_as_heap() {
 
 #[test]
 fn after_a_heap_limit_the_memory_can_be_had_again() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     let source = "(() => { const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1)) })()";
     for _ in 0..5 {
         let limits = EvalLimits { max_heap_bytes: 64 << 20, ..EvalLimits::default() };
@@ -159,7 +159,7 @@ fn after_a_heap_limit_the_memory_can_be_had_again() {
 
 #[test]
 fn what_the_engine_refuses_itself_is_an_error_of_the_guest() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     for source in [
         "(function f() { return f() + 1 })()",
         "new Array(-1)",
@@ -175,7 +175,7 @@ fn what_the_engine_refuses_itself_is_an_error_of_the_guest() {
 
 #[test]
 fn recursion_without_end_through_the_host_and_into_conversions_is_an_error_of_the_guest() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     guest.bind("same", Box::new(|mut arguments| Ok(arguments.remove(0))));
     for source in [
         "(function f(value) { return f(same({ a: [value] }).a[0]) })(1)",
@@ -197,7 +197,7 @@ fn recursion_without_end_through_the_host_and_into_conversions_is_an_error_of_th
 
 #[test]
 fn a_regular_expression_that_backtracks_for_long_ends() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     let outcome = guest.within(Duration::from_secs(60), "/^(a+)+$/.test('a'.repeat(30) + 'b')");
     assert!(
         matches!(outcome, Ok(Value::Bool(false)) | Err(Failure::Timeout | Failure::Js(_))),
@@ -208,7 +208,7 @@ fn a_regular_expression_that_backtracks_for_long_ends() {
 
 #[test]
 fn the_timeout_is_kept_within_reason() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     let began = Instant::now();
     assert_eq!(guest.within(SHORT, "for (;;);"), Err(Failure::Timeout));
     assert!(began.elapsed() >= SHORT);

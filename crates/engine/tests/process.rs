@@ -91,7 +91,7 @@ fn without_the_jit_a_fork_that_evaluates_has_the_deadlines_thread_and_no_other()
     let told = in_fork(|| {
         engine().initialise(Tier::Off).expect("it starts");
         in_fork(|| {
-            let mut guest = Guest::new();
+            let guest = Guest::new();
             let before = threads();
             guest.value("(() => { const all = []; for (let i = 0; i < 3e5; i++) all.push({ i, text: 'x' + i }); return 1 })()");
             assert_eq!(guest.within(Duration::from_millis(100), "for (;;);"), Err(Failure::Timeout));
@@ -148,7 +148,7 @@ fn a_fork_of_an_initialised_process_needs_no_file() {
         in_fork(|| {
             enter_an_empty_root();
             assert!(!std::path::Path::new("/proc").exists());
-            let mut guest = Guest::new();
+            let guest = Guest::new();
             assert_eq!(guest.within(Duration::from_millis(100), "for (;;);"), Err(Failure::Timeout));
             let source = "[(1234.5).toLocaleString('en-US'), new Date(0).toISOString(), 'ä'.localeCompare('b', 'de') < 0, \
                           Math.random() < 1, /\\p{L}+/u.test('é')].join(' ')";
@@ -176,7 +176,7 @@ fn the_signal_handlers_of_a_host_stay_its_own() {
             let signals = [libc::SIGUSR1, libc::SIGUSR2, libc::SIGSEGV, libc::SIGBUS];
             signals.into_iter().for_each(handle);
             assert!(engine().configure(tier), "this engine takes options");
-            let mut guest = Guest::new();
+            let guest = Guest::new();
             let source = "(() => { let n = 0; for (let i = 0; i < 1e6; i++) n += [i].length; return n })()";
             assert_eq!(guest.value(source), number(1e6));
             // SAFETY: sends this process a signal that it handles.
@@ -268,7 +268,7 @@ fn compiled_code_stops_at_the_timeout_too() {
     for tier in [Tier::Off, Tier::Baseline, Tier::Full] {
         let told = in_fork(|| {
             assert!(engine().configure(tier));
-            let mut guest = Guest::new();
+            let guest = Guest::new();
             guest.value("function add(a, b) { return a + b } for (let i = 0; i < 2e5; i++) add(i, i); 0");
             for source in ["for (;;) add(1, 2)", "(() => { let n = 0; for (;;) n = (n + 1) | 0 })()"] {
                 assert_eq!(guest.within(Duration::from_millis(200), source), Err(Failure::Timeout));
@@ -289,7 +289,7 @@ fn many_threads_make_use_and_end_isolates_at_once() {
             .map(|thread| {
                 std::thread::spawn(move || {
                     for round in 0..3 {
-                        let mut guest = Guest::new();
+                        let guest = Guest::new();
                         guest.bind("thread", Box::new(move |_| Ok(number(f64::from(thread)))));
                         assert_eq!(guest.value("thread()"), number(f64::from(thread)));
                         if round == 0 {
@@ -317,7 +317,7 @@ fn many_threads_make_use_and_end_isolates_at_once() {
 #[test]
 fn a_fork_of_a_process_that_used_the_engine_is_told_so_at_once() {
     let told = in_fork(|| {
-        let mut before = Guest::new();
+        let before = Guest::new();
         let told = in_fork(|| match Isolate::new(engine(), &IsolateOptions::default()) {
             Err(error @ IsolateError::Forked) => error.to_string(),
             other => format!("{other:?}"),

@@ -8,7 +8,7 @@ use pydeno_wire::message::Failure;
 
 #[test]
 fn a_fulfilled_promise_gives_its_value() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     for source in [
         "Promise.resolve(7)",
         "(async () => 7)()",
@@ -25,7 +25,7 @@ fn a_fulfilled_promise_gives_its_value() {
 
 #[test]
 fn a_rejected_promise_gives_its_reason() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     assert_eq!(guest.error("Promise.reject(new TypeError('no'))").name, "TypeError");
     assert_eq!(guest.error("Promise.reject(5)").message, "5");
     assert_eq!(guest.error("(async () => { await 1; null.x })()").name, "TypeError");
@@ -33,7 +33,7 @@ fn a_rejected_promise_gives_its_reason() {
 
 #[test]
 fn a_promise_that_nothing_can_settle_says_so() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     for source in ["new Promise(() => {})", "(async () => { await new Promise(() => {}) })()"] {
         assert_eq!(guest.eval(source), Err(Failure::NeverSettles), "{source}");
         assert!(guest.still_answers());
@@ -42,7 +42,7 @@ fn a_promise_that_nothing_can_settle_says_so() {
 
 #[test]
 fn a_promise_settled_by_a_later_evaluation_gives_its_value_then() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     assert_eq!(
         guest.eval("const later = new Promise((done) => { globalThis.done = done }); later"),
         Err(Failure::NeverSettles)
@@ -52,7 +52,7 @@ fn a_promise_settled_by_a_later_evaluation_gives_its_value_then() {
 
 #[test]
 fn reactions_have_run_when_the_evaluation_ends() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     guest.value(
         "let order = []; Promise.resolve().then(() => order.push('reaction')); order.push('script'); 0",
     );
@@ -61,7 +61,7 @@ fn reactions_have_run_when_the_evaluation_ends() {
 
 #[test]
 fn a_rejection_that_is_not_the_value_fails_nothing() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     assert_eq!(guest.eval("Promise.reject(new Error('lost')); 3"), Ok(number(3.0)));
     assert_eq!(guest.eval("Promise.resolve().then(() => { throw 1 }); 4"), Ok(number(4.0)));
     assert!(guest.still_answers());
@@ -69,7 +69,7 @@ fn a_rejection_that_is_not_the_value_fails_nothing() {
 
 #[test]
 fn awaiting_leaves_no_trace_on_the_promise_and_runs_no_constructor() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     guest.value(
         "globalThis.made = 0; class Own extends Promise { constructor(run) { super(run); made++ } } \
          globalThis.plain = Promise.resolve(1); globalThis.own = new Own((done) => done(2)); \
@@ -88,8 +88,8 @@ fn awaiting_leaves_no_trace_on_the_promise_and_runs_no_constructor() {
 
 #[test]
 fn what_only_looks_like_a_promise_is_not_awaited() {
-    let mut guest = Guest::new();
-    assert_eq!(guest.refused("({ then(done) { done(1) } })").0, "$.then");
+    let guest = Guest::new();
+    assert!(matches!(guest.value("({ then(done) { done(1) } })"), Value::Object(_)));
     assert_eq!(
         guest.refused("Object.create(Promise.prototype)"),
         ("$".into(), "is a promise that cannot be awaited from outside; await it in the script".into())

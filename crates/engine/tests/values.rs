@@ -79,7 +79,7 @@ fn table() -> Vec<(&'static str, Value)> {
 
 #[test]
 fn every_value_of_the_table_comes_out() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     for (source, expected) in table() {
         assert_eq!(guest.eval(source), Ok(expected), "{source}");
     }
@@ -87,7 +87,7 @@ fn every_value_of_the_table_comes_out() {
 
 #[test]
 fn every_value_of_the_table_goes_in_and_comes_back() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     guest.bind("same", Box::new(|mut arguments| Ok(arguments.remove(0))));
     for (source, expected) in table() {
         assert_eq!(guest.eval(&format!("same({source})")), Ok(expected), "{source}");
@@ -96,7 +96,7 @@ fn every_value_of_the_table_goes_in_and_comes_back() {
 
 #[test]
 fn every_value_of_the_table_crosses_inside_an_array_an_object_a_set_and_a_map() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     guest.bind("same", Box::new(|mut arguments| Ok(arguments.remove(0))));
     for (source, value) in table() {
         let nested = format!(
@@ -119,7 +119,7 @@ fn every_value_of_the_table_crosses_inside_an_array_an_object_a_set_and_a_map() 
 
 #[test]
 fn minus_zero_and_nan_are_kept_both_ways_and_at_every_depth() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     guest.bind("same", Box::new(|mut arguments| Ok(arguments.remove(0))));
     for source in ["-0", "same(-0)"] {
         assert!(matches!(guest.value(source), Value::Number(zero) if zero == 0.0 && zero.is_sign_negative()));
@@ -135,7 +135,7 @@ fn minus_zero_and_nan_are_kept_both_ways_and_at_every_depth() {
 
 #[test]
 fn what_the_guest_sees_of_a_host_value_is_what_it_would_have_made_itself() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     let items = Value::Object(vec![
         ("__proto__".into(), number(7.0)),
         ("date".into(), Value::Date(5)),
@@ -162,7 +162,7 @@ fn what_the_guest_sees_of_a_host_value_is_what_it_would_have_made_itself() {
 
 #[test]
 fn bytes_of_every_kind_of_view_are_those_that_it_shows() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     for (source, expected) in [
         ("new Uint8Array([1, 2, 3, 4]).buffer", vec![1, 2, 3, 4]),
         ("new Uint8Array([1, 2, 3, 4]).subarray(1, 3)", vec![2, 3]),
@@ -187,7 +187,7 @@ fn bytes_of_every_kind_of_view_are_those_that_it_shows() {
 
 #[test]
 fn reading_bytes_leaves_the_guests_buffer_transferable() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     guest.bind("same", Box::new(|mut arguments| Ok(arguments.remove(0))));
     guest.value("const view = new Uint8Array([1, 2]); same(view); view");
     let moved = "(() => { const moved = view.buffer.transfer(); return [moved.byteLength, view.length] })()";
@@ -196,7 +196,7 @@ fn reading_bytes_leaves_the_guests_buffer_transferable() {
 
 #[test]
 fn own_enumerable_string_keys_are_all_that_an_object_has() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     for (source, expected) in [
         (
             "Object.create({ inherited: 1 }, { own: { value: 2, enumerable: true }, hidden: { value: 3 } })",
@@ -215,7 +215,7 @@ fn own_enumerable_string_keys_are_all_that_an_object_has() {
 
 #[test]
 fn subclasses_of_collections_are_collections() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     assert_eq!(
         guest.value("new (class Names extends Map {})([['a', 1]])"),
         Value::Map(vec![(string("a"), number(1.0))])
@@ -230,7 +230,7 @@ fn subclasses_of_collections_are_collections() {
 
 #[test]
 fn holes_read_as_undefined() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     assert_eq!(guest.value("[1, , 2]"), Value::Array(vec![number(1.0), Value::Undefined, number(2.0)]));
     assert_eq!(guest.value("new Array(2)"), Value::Array(vec![Value::Undefined, Value::Undefined]));
     assert_eq!(
@@ -241,14 +241,14 @@ fn holes_read_as_undefined() {
 
 #[test]
 fn a_value_that_stands_in_two_places_crosses_twice() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     let twice = object([("a", object([("x", number(1.0))])), ("b", object([("x", number(1.0))]))]);
     assert_eq!(guest.value("(() => { const shared = { x: 1 }; return { a: shared, b: shared } })()"), twice);
 }
 
 #[test]
 fn rows_of_one_shape_and_of_several_keep_their_names() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     let row = |id: f64| object([("id", number(id)), ("at", object([("x", number(id))]))]);
     let mixed = object([("id", string("last")), ("other", Value::Null)]);
     assert_eq!(
@@ -259,7 +259,7 @@ fn rows_of_one_shape_and_of_several_keep_their_names() {
 
 #[test]
 fn a_large_table_crosses_both_ways() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     guest.bind("same", Box::new(|mut arguments| Ok(arguments.remove(0))));
     let rows: Vec<Value> = (0..20_000)
         .map(|id| {

@@ -41,6 +41,21 @@ pub enum Error {
         /// The limit.
         max_host_calls: u64,
     },
+    /// The evaluation had more asynchronous host functions in flight than allowed and was stopped. The runtime is usable.
+    InflightLimit {
+        /// The limit.
+        max_inflight_host_calls: u64,
+    },
+    /// The evaluation waited for host functions longer than allowed and was stopped. The runtime is usable.
+    HostWait {
+        /// The limit.
+        max_host_wait: Duration,
+    },
+    /// The evaluation took longer in all than allowed and was stopped. The runtime is usable.
+    StoppedLate {
+        /// The limit.
+        request_timeout: Duration,
+    },
     /// The caller asked to stop the evaluation, and the script was stopped. The runtime is usable.
     Cancelled,
     /// The worker passed a limit and was killed. The runtime is closed.
@@ -85,6 +100,8 @@ pub enum Error {
     Terminated,
     /// The operation was made from a host function that this runtime is waiting for. The runtime is usable.
     Reentrant,
+    /// Another thread or an event loop is evaluating. The runtime is usable.
+    Busy,
     /// The runtime belongs to the process that this one was forked from. It is usable there.
     ForeignProcess,
     /// The arguments are outside what can be asked for. The runtime is usable.
@@ -117,12 +134,17 @@ impl Error {
             | Self::CannotWait
             | Self::UnknownFunction
             | Self::Reentrant
+            | Self::Busy
             | Self::ForeignProcess => "invalid_input",
-            Self::Stopped { .. } | Self::Killed { limit: Limit::Time, .. } => "timeout",
+            Self::Stopped { .. } | Self::StoppedLate { .. } | Self::Killed { limit: Limit::Time, .. } => {
+                "timeout"
+            }
             Self::HeapFull { .. } | Self::Killed { limit: Limit::Memory, .. } => "memory_limit",
             Self::Killed { limit: Limit::Cpu, .. } => "cpu_limit",
             Self::Killed { limit: Limit::Threads, .. } => "thread_limit",
             Self::HostCallBudget { .. } => "host_call_budget",
+            Self::InflightLimit { .. } => "inflight_limit",
+            Self::HostWait { .. } => "host_wait",
             Self::Cancelled => "cancelled",
             Self::LimitsUnmeasurable => "limits_unmeasurable",
             Self::WorkerCrashed { .. } | Self::WorkerUnavailable { .. } => "worker_crashed",
@@ -147,6 +169,10 @@ impl Error {
                 | Self::Stopped { .. }
                 | Self::HeapFull { .. }
                 | Self::HostCallBudget { .. }
+                | Self::InflightLimit { .. }
+                | Self::HostWait { .. }
+                | Self::StoppedLate { .. }
+                | Self::Busy
                 | Self::Cancelled
                 | Self::Reentrant
                 | Self::InvalidInput { .. }
@@ -188,6 +214,21 @@ impl fmt::Display for Error {
                 f,
                 "the script called more than {max_host_calls} host functions in one evaluation and was stopped; the \
                  runtime is usable; raise `max_host_calls` if the work is legitimate"
+            ),
+            Self::InflightLimit { max_inflight_host_calls } => write!(
+                f,
+                "the script had more than {max_inflight_host_calls} async host functions in flight at a time and was \
+                 stopped; the runtime is usable; raise `max_inflight_host_calls` if the work is legitimate"
+            ),
+            Self::HostWait { max_host_wait } => write!(
+                f,
+                "the script waited for host functions longer than {max_host_wait:?} in all and was stopped; the \
+                 runtime is usable; raise `max_host_wait`, and `request_timeout` with it, if the functions need longer"
+            ),
+            Self::StoppedLate { request_timeout } => write!(
+                f,
+                "the evaluation took longer than {request_timeout:?} with host functions and was stopped; the runtime is \
+                 usable; raise `request_timeout` if the work is legitimate"
             ),
             Self::Cancelled => f.write_str("the evaluation was cancelled; the runtime is usable"),
             Self::Killed { limit, allowed } => {
@@ -234,6 +275,9 @@ impl fmt::Display for Error {
             Self::Terminated => f.write_str("the runtime was terminated; make a new one"),
             Self::Reentrant => f.write_str(
                 "this runtime is waiting for the host function that is making the call; use another runtime there",
+            ),
+            Self::Busy => f.write_str(
+                "this runtime is evaluating on an event loop or on another thread; wait for that, or use another runtime",
             ),
             Self::ForeignProcess => f.write_str(
                 "this runtime belongs to the process that this one was forked from; make a new runtime after the fork",

@@ -75,7 +75,8 @@ pub struct Options {
     /// How long the guest may run in one evaluation, time in host functions not counted. Past it the script is
     /// stopped and the runtime stays usable; a script that cannot be stopped costs the worker.
     pub timeout: Duration,
-    /// How long one evaluation may take in all, host functions included. Past it the worker is killed.
+    /// How long one evaluation may take in all, host functions included. Past it it is stopped; a worker that does not
+    /// stop, or that waits for a synchronous host function, is killed.
     pub request_timeout: Duration,
     /// The worker's private memory in bytes, sampled from outside. Past it the worker is killed.
     pub max_memory: u64,
@@ -83,6 +84,10 @@ pub struct Options {
     pub max_heap_size: u64,
     /// How many host functions one evaluation may call.
     pub max_host_calls: u64,
+    /// How many asynchronous host functions one evaluation may have in flight at a time.
+    pub max_inflight_host_calls: u64,
+    /// How long one evaluation may wait for host functions in all. Past it it is stopped and the runtime stays usable.
+    pub max_host_wait: Duration,
     /// One value's encoded size in bytes, either way.
     pub max_value_bytes: u64,
     /// One value's number of nodes, either way.
@@ -91,6 +96,13 @@ pub struct Options {
     pub max_value_depth: u32,
     /// Whether the guest has `console`.
     pub console: bool,
+    /// Where every clock of the guest stands still, in milliseconds since 1970-01-01T00:00:00Z, within ±8.64e15; `None`
+    /// for the real ones.
+    pub clock: Option<i64>,
+    /// Where `Math.random` begins; `None` for a seed of the system's.
+    pub random_seed: Option<u64>,
+    /// Whether making code from text throws.
+    pub strict_eval: bool,
 }
 
 impl Options {
@@ -113,10 +125,15 @@ impl Default for Options {
             max_memory: 1 << 30,
             max_heap_size: 1 << 30,
             max_host_calls: 100_000,
+            max_inflight_host_calls: 1000,
+            max_host_wait: Duration::from_secs(60),
             max_value_bytes: 64 << 20,
             max_value_nodes: 4_000_000,
             max_value_depth: 100,
             console: false,
+            clock: None,
+            random_seed: None,
+            strict_eval: false,
         }
     }
 }

@@ -1,81 +1,52 @@
-//! A guest's home, driven on the calling thread.
+//! A guest's home.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use pydeno_wire::message::{ConsoleLevel, ExitStatus, Failure, HostError, SandboxReport};
+use pydeno_wire::message::{ExitStatus, Failure, SandboxReport};
 use pydeno_wire::{EncodeError, Text, Value};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::affinity::{Held, Placement};
+use crate::blocking;
 use crate::clock::Nanos;
 use crate::error::{Error, Limit};
 use crate::fork_generation;
+use crate::host_functions::HostFunctions;
+use crate::link::Link;
 use crate::options::Options;
-use crate::session::{Event, Session, Stopping};
+use crate::session::{Done, Stopping};
 use crate::supervisor::Supervisor;
 use crate::watch::{Verdict, Watch};
 use crate::worker::Worker;
 use crate::zygote::Zygote;
 
-/// How often a long wait looks whether the caller was interrupted.
-const WAIT: Duration = Duration::from_millis(100);
-/// How long an interrupted script has to stop before its worker is killed.
-const STOP_PATIENCE: Duration = Duration::from_secs(1);
-
-/// What a runtime needs from the code that embeds it.
-pub trait HostFunctions {
-    /// Calls the host function `function`.
-    ///
-    /// # Errors
-    ///
-    /// The inner error is thrown into the guest. [`Interrupted`] ends the evaluation.
-    fn call(&mut self, function: u32, arguments: Vec<Value>)
-    -> Result<Result<Value, HostError>, Interrupted>;
-
-    /// Takes a line that the guest wrote to its console.
-    fn console(&mut self, level: ConsoleLevel, text: Text);
-
-    /// Asked now and then during a long wait.
-    ///
-    /// # Errors
-    ///
-    /// [`Interrupted`] ends the evaluation.
-    fn check_interrupt(&mut self) -> Result<(), Interrupted>;
-}
-
-/// The embedding code wants the evaluation stopped; it knows why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interrupted;
-
 /// One guest in one confined worker.
 ///
-/// Evaluations of several threads run one after the other. Dropping it kills the worker.
+/// Two ways lead in. [`eval`](Self::eval) and [`invoke`](Self::invoke) block the calling thread; those of several threads
+/// run one after the other. [`begin_eval`](Self::begin_eval), [`begin_invoke`](Self::begin_invoke) and
+/// [`advance`](Self::advance) never block and are for an event loop; what they begin overlaps. While one way is in use
+/// the other answers [`Error::Busy`]. Dropping the runtime kills the worker.
 #[derive(Debug)]
 pub struct Runtime {
-    options: Options,
-    supervisor: Arc<Supervisor>,
+    pub(crate) options: Options,
+    pub(crate) supervisor: Arc<Supervisor>,
     zygote: Arc<Zygote>,
-    watch: Arc<Watch>,
+    pub(crate) watch: Arc<Watch>,
     sandbox: SandboxReport,
     engine: String,
     generation: u32,
-    /// Empty once the runtime is closed.
-    driver: Mutex<Option<Driver>>,
-    /// The thread that uses `driver`, by the address of a variable of its own; 0 for none.
+    /// Empty once the runtime is closed. Unlocked while a host function runs.
+    link: Mutex<Option<Link>>,
+    /// Held for a whole blocking evaluation.
+    turn: Mutex<()>,
+    /// The thread that runs the guest or a host function for it, by the address of a variable of its own; 0 for none.
     holder: AtomicUsize,
+    /// Functions of the guest that nobody here holds any more; told to the worker when there is something else to tell.
+    released: Mutex<Vec<u64>>,
 }
 
-#[derive(Debug)]
-struct Driver {
-    socket: OwnedFd,
-    session: Session,
-    placement: Placement,
-}
+/// The link, for one thread for a while.
+pub(crate) type LinkGuard<'a> = MutexGuard<'a, Option<Link>>;
 
 impl Runtime {
     /// Starts a worker, waits until it has proved its sandbox and gives it its limits.
@@ -90,8 +61,10 @@ impl Runtime {
             sandbox: ready.sandbox,
             engine: ready.engine,
             generation: fork_generation::current(),
-            driver: Mutex::new(Some(Driver { socket, session, placement: Placement::default() })),
+            link: Mutex::new(Some(Link::new(socket, session))),
+            turn: Mutex::default(),
             holder: AtomicUsize::new(0),
+            released: Mutex::default(),
         })
     }
 
@@ -110,45 +83,83 @@ impl Runtime {
         self.watch.pid().as_raw_pid()
     }
 
-    /// Makes host functions visible to the guest, global or as properties of a global object. They are numbered from
-    /// the number that `remember` is given; no evaluation runs, and so none of them is called, before it returns.
+    /// The socket that an event loop waits on; `None` once the runtime is closed.
+    pub fn socket(&self) -> Option<Arc<OwnedFd>> {
+        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        link.as_ref().map(|link| Arc::clone(&link.socket))
+    }
+
+    /// Whether the calling thread runs a host function for the guest, from which functions of the guest may be invoked.
+    pub fn is_calling(&self) -> bool {
+        self.is_held_here()
+    }
+
+    /// Makes host functions visible to the guest, global or as properties of a global object; `asynchronous` says of each
+    /// whether the guest gets a promise. They are numbered from the number that `remember` is given; none of them is
+    /// called before it returns.
     pub fn bind(
         &self,
         object: Option<&Text>,
         names: &[Text],
+        asynchronous: &[bool],
         remember: impl FnOnce(u32),
     ) -> Result<(), Error> {
-        let mut entered = self.enter()?;
-        let first = entered.driver().session.bind(object, names).map_err(|error| too_long(&error))?;
+        let mut guard = self.enter()?;
+        let link = self.linked(&mut guard)?;
+        let first = link.session.bind(object, names, asynchronous).map_err(|error| too_long(&error))?;
         remember(first);
         Ok(())
     }
 
     /// Evaluates a script and returns the value of its last expression.
+    ///
+    /// Asynchronous host functions need an event loop, see [`begin_eval`](Self::begin_eval).
     pub fn eval(&self, source: Text, name: &str, host: &mut dyn HostFunctions) -> Result<Value, Error> {
-        let max = self.options.max_value_bytes;
-        if source.len_bytes() as u64 > max {
-            let length = source.len_bytes();
-            return Err(Error::InvalidInput {
-                what: format!("the source has {length} bytes; `max_serialization_bytes` allows {max}"),
-            });
+        self.check_source(&source)?;
+        let turn = self.turn()?;
+        let mut guard = self.enter()?;
+        let link = self.linked(&mut guard)?;
+        if !link.session.is_idle() {
+            return Err(Error::Busy);
         }
-        let mut entered = self.enter()?;
-        let Driver { socket, session, placement } = entered.driver();
-        let request =
-            session.eval(Nanos::now(), source, name.to_owned()).map_err(|error| too_long(&error))?;
-        if !self.watch.begin(request, session.deadline()) {
-            return Err(self.ended());
+        self.tell_released(link);
+        let begun = link.session.eval(Nanos::now(), source, name.to_owned());
+        let request = begun.map_err(|error| too_long(&error))?;
+        let outcome = blocking::run(self, guard, request, host);
+        drop(turn);
+        outcome
+    }
+
+    /// Calls a function of the guest.
+    ///
+    /// From inside a synchronous host function this is possible too, on the thread that runs it; then the result
+    /// cannot be a promise that is yet to settle.
+    pub fn invoke(
+        &self,
+        function: u64,
+        arguments: Vec<Value>,
+        host: &mut dyn HostFunctions,
+    ) -> Result<Value, Error> {
+        let nested = self.is_held_here();
+        let turn = if nested { None } else { Some(self.turn()?) };
+        let mut guard = self.lock()?;
+        let link = self.linked(&mut guard)?;
+        match (nested, link.session.is_blocked(), link.session.is_idle()) {
+            (true, true, _) | (false, _, true) => {}
+            (true, false, _) => return Err(Error::Reentrant),
+            (false, _, false) => return Err(Error::Busy),
         }
-        let mut evaluation =
-            Evaluation { runtime: self, socket, session, placement, host, interrupted_at: None, held: None };
-        let outcome = evaluation.run();
-        match (self.watch.end(request), outcome) {
-            (Ok(()), outcome) => outcome,
-            (Err(_), Err(error)) if !error.runtime_survives() => Err(error),
-            // The kill was decided just as the evaluation ended by itself.
-            (Err(verdict), _) => Err(self.explain(verdict)),
-        }
+        self.tell_released(link);
+        let begun = link.session.invoke(Nanos::now(), function, arguments);
+        let request = begun.map_err(conversion)?;
+        let outcome = blocking::run(self, guard, request, host);
+        drop(turn);
+        outcome
+    }
+
+    /// Lets go of functions of the guest; the worker is told with the next request.
+    pub fn release(&self, functions: &[u64]) {
+        self.released.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(functions);
     }
 
     /// Kills the worker. An evaluation that runs on another thread ends with [`Error::Closed`].
@@ -169,35 +180,147 @@ impl Runtime {
     fn end(&self, verdict: Verdict) {
         self.watch.kill(verdict);
         // A thread that evaluates holds the lock, sees the worker's end, and gives the socket back itself.
-        if let Ok(mut driver) = self.driver.try_lock() {
-            driver.take();
+        if let Ok(mut link) = self.link.try_lock() {
+            link.take();
         }
     }
 
-    fn enter(&self) -> Result<Entered<'_>, Error> {
+    pub(crate) fn check_source(&self, source: &Text) -> Result<(), Error> {
+        let max = self.options.max_value_bytes;
+        let length = source.len_bytes();
+        if length as u64 <= max {
+            return Ok(());
+        }
+        Err(Error::InvalidInput {
+            what: format!("the source has {length} bytes; `max_serialization_bytes` allows {max}"),
+        })
+    }
+
+    /// Waits for other threads' evaluations.
+    fn turn(&self) -> Result<MutexGuard<'_, ()>, Error> {
         if self.generation != fork_generation::current() {
             return Err(Error::ForeignProcess);
         }
-        if self.holder.load(Ordering::Relaxed) == this_thread() {
+        if self.is_held_here() {
             return Err(Error::Reentrant);
         }
-        let driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
-        if driver.is_none() || self.is_closed() {
+        Ok(self.turn.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Locks the link for something that must not be asked from inside a host function.
+    pub(crate) fn enter(&self) -> Result<LinkGuard<'_>, Error> {
+        if self.is_held_here() {
+            return Err(Error::Reentrant);
+        }
+        self.lock()
+    }
+
+    pub(crate) fn lock(&self) -> Result<LinkGuard<'_>, Error> {
+        if self.generation != fork_generation::current() {
+            return Err(Error::ForeignProcess);
+        }
+        let mut guard = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        if guard.is_none() || self.is_closed() {
+            guard.take();
             return Err(self.ended());
         }
-        self.holder.store(this_thread(), Ordering::Relaxed);
-        Ok(Entered { runtime: self, driver })
+        Ok(guard)
+    }
+
+    /// Locks the link for something that has begun, which fails as what it is where the worker was killed meanwhile.
+    pub(crate) fn lock_again(&self) -> Result<LinkGuard<'_>, Error> {
+        if let Some(verdict) = self.watch.verdict() {
+            drop(self.lock());
+            return Err(self.explain(verdict));
+        }
+        self.lock()
+    }
+
+    /// The link in its guard; it is there unless the runtime was closed meanwhile.
+    pub(crate) fn linked<'g>(&self, guard: &'g mut LinkGuard<'_>) -> Result<&'g mut Link, Error> {
+        guard.as_mut().ok_or_else(|| self.ended())
+    }
+
+    /// Gives the socket back if the runtime is closed.
+    pub(crate) fn leave(&self, mut guard: LinkGuard<'_>) {
+        if self.is_closed() {
+            guard.take();
+        }
+    }
+
+    pub(crate) fn tell_released(&self, link: &mut Link) {
+        let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
+        if !released.is_empty() {
+            link.session.release(&released);
+            released.clear();
+        }
+    }
+
+    /// Marks the calling thread as the one that runs the guest; what it was marked as before.
+    pub(crate) fn hold(&self) -> usize {
+        self.holder.swap(this_thread(), Ordering::Relaxed)
+    }
+
+    pub(crate) fn let_go(&self, before: usize) {
+        self.holder.store(before, Ordering::Relaxed);
+    }
+
+    /// Whether some thread runs the guest or a host function for it.
+    pub(crate) fn is_held(&self) -> bool {
+        self.holder.load(Ordering::Relaxed) != 0
+    }
+
+    fn is_held_here(&self) -> bool {
+        self.holder.load(Ordering::Relaxed) == this_thread()
     }
 
     /// Why nothing more is taken.
-    fn ended(&self) -> Error {
+    pub(crate) fn ended(&self) -> Error {
         match self.watch.verdict() {
             Some(Verdict::Terminated) => Error::Terminated,
             _ => Error::Closed,
         }
     }
 
-    fn explain(&self, verdict: Verdict) -> Error {
+    /// The worker has hung up. If nobody here killed it, its zygote knows why; one that hangs up and lives on is ended.
+    pub(crate) fn lost(&self) -> Error {
+        self.watch.put_to_rest();
+        self.explain(self.watch.verdict().unwrap_or(Verdict::Lost))
+    }
+
+    pub(crate) fn outcome(&self, done: Done) -> Result<Value, Error> {
+        let options = &self.options;
+        match done.stopped {
+            Some(Stopping::Cancelled) => return Err(Error::Cancelled),
+            Some(Stopping::HostCallBudget) => {
+                return Err(Error::HostCallBudget { max_host_calls: options.max_host_calls });
+            }
+            Some(Stopping::InflightLimit) => {
+                return Err(Error::InflightLimit {
+                    max_inflight_host_calls: options.max_inflight_host_calls,
+                });
+            }
+            Some(Stopping::HostWait) => {
+                return Err(Error::HostWait { max_host_wait: options.max_host_wait });
+            }
+            Some(Stopping::RequestTimeout) => {
+                return Err(Error::StoppedLate { request_timeout: options.request_timeout });
+            }
+            None => {}
+        }
+        done.outcome.map_err(|failure| match failure {
+            Failure::Js(error) => Error::Js(Box::new(error)),
+            Failure::Conversion { path, reason } => Error::Conversion { path, reason },
+            Failure::Timeout => Error::Stopped { timeout: options.timeout },
+            Failure::HeapLimit => Error::HeapFull { max_heap_size: options.max_heap_size },
+            Failure::NeverSettles => Error::NeverSettles,
+            Failure::CannotWait => Error::CannotWait,
+            Failure::UnknownFunction => Error::UnknownFunction,
+            Failure::Cancelled => Error::Cancelled,
+        })
+    }
+
+    pub(crate) fn explain(&self, verdict: Verdict) -> Error {
         let options = &self.options;
         match verdict {
             Verdict::Over(limit) => {
@@ -223,199 +346,17 @@ impl Runtime {
     }
 }
 
-fn too_long(error: &EncodeError) -> Error {
+pub(crate) fn too_long(error: &EncodeError) -> Error {
     Error::InvalidInput { what: error.to_string() }
 }
 
-/// The driver, held by one thread.
-struct Entered<'a> {
-    runtime: &'a Runtime,
-    driver: MutexGuard<'a, Option<Driver>>,
-}
-
-impl Entered<'_> {
-    fn driver(&mut self) -> &mut Driver {
-        self.driver
-            .as_mut()
-            .expect("`enter` has seen it, and it is taken only below or by who holds the lock")
-    }
-}
-
-impl Drop for Entered<'_> {
-    fn drop(&mut self) {
-        self.runtime.holder.store(0, Ordering::Relaxed);
-        if self.runtime.is_closed() {
-            self.driver.take();
-        }
-    }
+/// An argument that does not fit.
+pub(crate) fn conversion(error: EncodeError) -> Error {
+    let path = error.path().map_or_else(|| "$".to_owned(), ToString::to_string);
+    Error::Conversion { path, reason: error.reason() }
 }
 
 fn this_thread() -> usize {
     thread_local!(static MARK: u8 = const { 0 });
     MARK.with(|mark| std::ptr::from_ref(mark).addr())
-}
-
-/// One evaluation on the calling thread.
-struct Evaluation<'a> {
-    runtime: &'a Runtime,
-    socket: &'a OwnedFd,
-    session: &'a mut Session,
-    placement: &'a mut Placement,
-    host: &'a mut dyn HostFunctions,
-    interrupted_at: Option<Nanos>,
-    /// While the calling thread sleeps.
-    held: Option<Held>,
-}
-
-impl Evaluation<'_> {
-    fn run(&mut self) -> Result<Value, Error> {
-        loop {
-            // Before anything is read: what the worker sent unasked after its last answer is held against it now.
-            loop {
-                match self.session.next_event(Nanos::now()) {
-                    Ok(None) => break,
-                    Ok(Some(Event::Done { outcome, stopped })) => return self.done(outcome, stopped),
-                    Ok(Some(Event::Call { function, arguments })) => self.call(function, arguments),
-                    Ok(Some(Event::Console { level, text })) => self.host.console(level, text),
-                    Ok(Some(Event::Ready(_) | Event::Refused(_))) => {
-                        unreachable!("the session is past its start")
-                    }
-                    Err(violation) => {
-                        self.runtime.watch.kill(Verdict::Violation);
-                        return Err(Error::ProtocolViolation { what: violation.0 });
-                    }
-                }
-            }
-            self.held = self.placement.together(self.runtime.watch.pid());
-            self.write()?;
-            self.read()?;
-            let held = self.held.take();
-            self.placement.woke(held);
-        }
-    }
-
-    fn done(&self, outcome: Result<Value, Failure>, stopped: Option<Stopping>) -> Result<Value, Error> {
-        let options = &self.runtime.options;
-        match stopped {
-            Some(Stopping::Cancelled) => return Err(Error::Cancelled),
-            Some(Stopping::HostCallBudget) => {
-                return Err(Error::HostCallBudget { max_host_calls: options.max_host_calls });
-            }
-            None => {}
-        }
-        outcome.map_err(|failure| match failure {
-            Failure::Js(error) => Error::Js(Box::new(error)),
-            Failure::Conversion { path, reason } => Error::Conversion { path, reason },
-            Failure::Timeout => Error::Stopped { timeout: options.timeout },
-            Failure::HeapLimit => Error::HeapFull { max_heap_size: options.max_heap_size },
-            Failure::NeverSettles => Error::NeverSettles,
-            Failure::CannotWait => Error::CannotWait,
-            Failure::UnknownFunction => Error::UnknownFunction,
-            Failure::Cancelled => Error::Cancelled,
-        })
-    }
-
-    fn call(&mut self, function: u32, arguments: Vec<Value>) {
-        let watch = &self.runtime.watch;
-        watch.set_deadline(self.session.deadline());
-        self.runtime.supervisor.monitor().ensure_awake();
-        let answer = self.host.call(function, arguments).unwrap_or_else(|Interrupted| {
-            self.interrupt();
-            Err(HostError { name: "Error".into(), message: "the evaluation is being stopped".into() })
-        });
-        let now = Nanos::now();
-        if let Err(error) = self.session.answer(now, answer) {
-            let message = format!("the host function's value cannot cross: {error}");
-            let refusal = HostError { name: "TypeError".into(), message: message.into() };
-            self.session.answer(now, Err(refusal)).expect("an error of a few words is within every budget");
-        }
-        watch.set_deadline(self.session.deadline());
-    }
-
-    fn interrupt(&mut self) {
-        self.interrupted_at.get_or_insert_with(Nanos::now);
-        self.session.stop(Stopping::Cancelled);
-    }
-
-    /// Writes what the session has to say. The worker reads whenever it does not evaluate, so this waits only for
-    /// values larger than the socket's buffer, or for a worker that misbehaves and is killed at the deadline.
-    fn write(&mut self) -> Result<(), Error> {
-        let mut written = 0;
-        while written < self.session.output().len() {
-            match send(
-                self.socket,
-                &self.session.output()[written..],
-                SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
-            ) {
-                Ok(count) => written += count,
-                Err(Errno::AGAIN) => self.wait(PollFlags::OUT)?,
-                Err(Errno::INTR) => self.look_after_the_caller(),
-                Err(_) => return Err(self.lost()),
-            }
-        }
-        self.session.output().clear();
-        Ok(())
-    }
-
-    /// Waits for bytes of the worker.
-    fn read(&mut self) -> Result<(), Error> {
-        loop {
-            match recv(self.socket, self.session.reader().spare(1), RecvFlags::empty()) {
-                Ok((0, _)) => return Err(self.lost()),
-                Ok((received, _)) => {
-                    self.session.reader().filled(received);
-                    return Ok(());
-                }
-                Err(Errno::AGAIN) => self.wait(PollFlags::IN)?,
-                Err(Errno::INTR) => {
-                    self.look_after_the_caller();
-                    self.write()?;
-                }
-                Err(_) => return Err(self.lost()),
-            }
-        }
-    }
-
-    /// A wait that has turned out to be long.
-    fn wait(&mut self, what: PollFlags) -> Result<(), Error> {
-        self.part();
-        self.runtime.supervisor.monitor().ensure_awake();
-        let timeout = Timespec::try_from(WAIT).expect("a tenth of a second fits a timespec");
-        match poll(&mut [PollFd::new(self.socket, what)], Some(&timeout)) {
-            Ok(0) | Err(Errno::INTR) => {
-                self.look_after_the_caller();
-                if what == PollFlags::IN {
-                    self.write()?;
-                }
-                Ok(())
-            }
-            Ok(_) => Ok(()),
-            Err(_) => Err(self.lost()),
-        }
-    }
-
-    /// Lets worker and caller go their own ways.
-    fn part(&mut self) {
-        self.held = None;
-        self.placement.release(self.runtime.watch.pid());
-    }
-
-    fn look_after_the_caller(&mut self) {
-        // Python's signal handlers may run here, and are not to be held on a core.
-        self.part();
-        match self.interrupted_at {
-            None if self.host.check_interrupt() == Err(Interrupted) => self.interrupt(),
-            Some(since) if Nanos::now().since(since) > STOP_PATIENCE => {
-                self.runtime.watch.kill(Verdict::Terminated);
-            }
-            _ => {}
-        }
-    }
-
-    /// The worker has hung up. If nobody here killed it, its zygote knows why; one that hangs up and lives on is ended.
-    fn lost(&self) -> Error {
-        let watch = &self.runtime.watch;
-        watch.put_to_rest();
-        self.runtime.explain(watch.verdict().unwrap_or(Verdict::Lost))
-    }
 }

@@ -4,24 +4,30 @@
 //! all of it. Every message of the worker is checked against what the state allows; the first that does not fit is
 //! a [`Violation`], after which the session says nothing more.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
+use pydeno_wire::codec::bounds;
 use pydeno_wire::frame::{FrameReader, encode_frame};
 use pydeno_wire::message::BUILD;
 use pydeno_wire::message::{
-    Binding, ConsoleLevel, Failure, HostError, HostMessage, Limits, Ready, SandboxReport, Start,
+    Binding, ConsoleLevel, Failure, HostError, HostMessage, JsError, Limits, Ready, SandboxReport, Start,
     WorkerMessage,
 };
 use pydeno_wire::{Budget, EncodeError, Message, Text, Value};
 
 use crate::clock::Nanos;
 use crate::options::Options;
+use crate::session::request::Request;
+pub(crate) use crate::session::request::Stopping;
 
-/// What the engine may need beyond `timeout` to notice that it has passed, before the host stops the worker itself.
-const GRACE: Duration = Duration::from_millis(500);
-/// Console text that one evaluation may send, in bytes; what goes beyond is dropped.
+mod request;
+
+/// Console text that may be sent between two moments at which nothing runs, in bytes; what goes beyond is dropped.
 const MAX_CONSOLE_BYTES: usize = 1 << 20;
+/// The most calls that wait inside one another. The worker allows fewer.
+const MAX_NESTING: usize = 32;
 
 /// One conversation.
 #[derive(Debug)]
@@ -31,47 +37,48 @@ pub(crate) struct Session {
     output: Vec<u8>,
     budget: Budget,
     limits: SessionLimits,
-    functions: u32,
+    /// Whether each function is asynchronous, by number.
+    functions: Vec<bool>,
     last_request: u64,
     last_call: Option<u64>,
+    /// What has not ended, oldest first.
+    requests: Vec<Request>,
+    /// The synchronous calls that the guest waits for, innermost last.
+    blocked: Vec<u64>,
+    /// The request of each asynchronous call that is not answered.
+    in_flight: HashMap<u64, u64>,
+    /// Requests, answers to asynchronous calls, and cancellations that were sent since the start: whatever makes a
+    /// worker that waits go on.
+    sent: u64,
+    /// The guest's clock: how long it has run, without what it is running now.
+    ran: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct SessionLimits {
-    timeout: Duration,
-    request_timeout: Duration,
+pub(crate) struct SessionLimits {
+    pub(crate) timeout: Duration,
+    pub(crate) request_timeout: Duration,
+    pub(crate) max_host_wait: Duration,
     max_host_calls: u64,
+    max_inflight_host_calls: u64,
     console: bool,
 }
 
+/// What the worker does.
 #[derive(Clone, Copy, Debug)]
 enum State {
     Starting,
+    /// Nothing: there is no request.
     Idle,
-    Running { request: Request, resumed: Nanos },
-    HostCall { request: Request, call: u64 },
+    /// It runs the guest, or is about to.
+    Running {
+        since: Nanos,
+    },
+    /// The guest stands still until the innermost synchronous call is answered.
+    Blocked,
+    /// Nothing is left to run before an asynchronous call is answered.
+    Waiting,
     Ended,
-}
-
-/// The evaluation that runs.
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    id: u64,
-    started: Nanos,
-    /// Time the guest has run, host functions not counted.
-    used: Duration,
-    calls: u64,
-    console_bytes: usize,
-    stopping: Option<Stopping>,
-}
-
-/// Why the host asked for the evaluation's end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stopping {
-    /// The caller wanted it.
-    Cancelled,
-    /// It called too many host functions.
-    HostCallBudget,
 }
 
 /// What a message of the worker means to the driver.
@@ -82,19 +89,37 @@ pub(crate) enum Event {
     /// The worker has ended because its sandbox is not what was asked for.
     Refused(SandboxReport),
     /// A host function is called; the session waits for [`Session::answer`].
-    Call {
-        function: u32,
-        arguments: Vec<Value>,
-    },
+    Call(Call),
     Console {
         level: ConsoleLevel,
         text: Text,
     },
-    /// The evaluation has ended.
-    Done {
-        outcome: Result<Value, Failure>,
-        stopped: Option<Stopping>,
-    },
+    /// A request has ended.
+    Done(Done),
+}
+
+/// A call of a host function.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Call {
+    pub(crate) id: u64,
+    pub(crate) request: u64,
+    pub(crate) function: u32,
+    pub(crate) arguments: Vec<Value>,
+    /// Whether the guest goes on meanwhile.
+    pub(crate) asynchronous: bool,
+}
+
+/// How a request ended.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Done {
+    pub(crate) request: u64,
+    pub(crate) outcome: Result<Value, Failure>,
+    /// Why the host had asked for its end, if it had.
+    pub(crate) stopped: Option<Stopping>,
+    /// Promises that were rejected and that nothing handled.
+    pub(crate) unhandled: Vec<JsError>,
+    /// Its asynchronous calls whose answers nobody waits for any more.
+    pub(crate) given_up: Vec<u64>,
 }
 
 /// Something the worker must not do.
@@ -117,12 +142,19 @@ impl Session {
             limits: SessionLimits {
                 timeout: Duration::ZERO,
                 request_timeout: Duration::ZERO,
+                max_host_wait: Duration::ZERO,
                 max_host_calls: 0,
+                max_inflight_host_calls: 0,
                 console: false,
             },
-            functions: 0,
+            functions: Vec::new(),
             last_request: 0,
             last_call: None,
+            requests: Vec::new(),
+            blocked: Vec::new(),
+            in_flight: HashMap::new(),
+            sent: 0,
+            ran: Duration::ZERO,
         }
     }
 
@@ -134,7 +166,9 @@ impl Session {
         self.limits = SessionLimits {
             timeout: options.timeout,
             request_timeout: options.request_timeout,
+            max_host_wait: options.max_host_wait,
             max_host_calls: options.max_host_calls,
+            max_inflight_host_calls: options.max_inflight_host_calls,
             console: options.console,
         };
         let limits = Limits {
@@ -146,49 +180,90 @@ impl Session {
         };
         self.budget = Budget::from(&limits);
         self.reader.set_limit(WorkerMessage::max_encoded_bytes(&self.budget));
-        let start = Start { limits, clock: None, random_seed: None, strict_eval: false };
-        self.push(&HostMessage::Start(start)).expect("a message of a few numbers is within every bound");
+        let start = Start {
+            limits,
+            clock: options.clock,
+            random_seed: options.random_seed,
+            strict_eval: options.strict_eval,
+        };
+        self.push_small(&HostMessage::Start(start));
     }
 
-    /// Makes host functions visible, numbered from the number returned.
+    /// Makes host functions visible, numbered from the number returned; `asynchronous` has an entry for each name.
     ///
     /// # Errors
     ///
     /// A name, or the list of them, is longer than a message may hold: nothing was sent.
-    pub(crate) fn bind(&mut self, object: Option<&Text>, names: &[Text]) -> Result<u32, EncodeError> {
-        let first = self.functions;
+    pub(crate) fn bind(
+        &mut self,
+        object: Option<&Text>,
+        names: &[Text],
+        asynchronous: &[bool],
+    ) -> Result<u32, EncodeError> {
+        debug_assert_eq!(names.len(), asynchronous.len());
+        let first = self.functions.len() as u32;
         let bindings = (first..)
-            .zip(names)
-            .map(|(function, name)| Binding {
+            .zip(names.iter().zip(asynchronous))
+            .map(|(function, (name, &asynchronous))| Binding {
                 function,
                 object: object.cloned(),
                 name: name.clone(),
-                asynchronous: false,
+                asynchronous,
             })
             .collect();
         self.push(&HostMessage::Bind(bindings))?;
-        self.functions += names.len() as u32;
+        self.functions.extend_from_slice(asynchronous);
         Ok(first)
     }
 
-    /// Starts an evaluation; the number is its name in [`crate::watch::Watch`].
+    /// Starts an evaluation and returns its number.
     ///
     /// # Errors
     ///
     /// The source or its name is longer than a message may hold: nothing was sent.
     pub(crate) fn eval(&mut self, now: Nanos, source: Text, name: String) -> Result<u64, EncodeError> {
-        debug_assert!(matches!(self.state, State::Idle), "the driver evaluates one script at a time");
         let id = self.last_request + 1;
-        let timeout_ms = u64::try_from(self.limits.timeout.as_millis()).unwrap_or(u64::MAX);
-        self.push(&HostMessage::Eval { id, source, name, timeout_ms })?;
-        self.last_request = id;
-        let request =
-            Request { id, started: now, used: Duration::ZERO, calls: 0, console_bytes: 0, stopping: None };
-        self.state = State::Running { request, resumed: now };
+        self.push(&HostMessage::Eval { id, source, name, timeout_ms: self.timeout_ms() })?;
+        self.begin(now, id);
         Ok(id)
     }
 
-    /// Answers the call that the session waits for.
+    /// Calls a function of the guest and returns the invocation's number.
+    ///
+    /// # Errors
+    ///
+    /// The arguments are over budget or too deep: nothing was sent.
+    pub(crate) fn invoke(
+        &mut self,
+        now: Nanos,
+        function: u64,
+        arguments: Vec<Value>,
+    ) -> Result<u64, EncodeError> {
+        let id = self.last_request + 1;
+        self.push(&HostMessage::Invoke { id, function, arguments, timeout_ms: self.timeout_ms() })?;
+        self.begin(now, id);
+        Ok(id)
+    }
+
+    fn begin(&mut self, now: Nanos, id: u64) {
+        self.last_request = id;
+        self.requests.push(Request::new(id, self.blocked.len(), now, self.ran_until(now)));
+        self.sent += 1;
+        self.run(now);
+    }
+
+    fn timeout_ms(&self) -> u64 {
+        u64::try_from(self.limits.timeout.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Lets go of functions of the guest.
+    pub(crate) fn release(&mut self, functions: &[u64]) {
+        for some in functions.chunks(bounds::RELEASED) {
+            self.push_small(&HostMessage::Release(some.to_vec()));
+        }
+    }
+
+    /// Answers a call. One that was given up meanwhile needs no answer, and none is sent.
     ///
     /// # Errors
     ///
@@ -196,39 +271,73 @@ impl Session {
     pub(crate) fn answer(
         &mut self,
         now: Nanos,
+        call: u64,
         outcome: Result<Value, HostError>,
     ) -> Result<(), EncodeError> {
-        let State::HostCall { request, call } = self.state else {
-            unreachable!("the driver answers only what was called")
-        };
-        self.push(&HostMessage::Answer { id: call, outcome })?;
-        self.state = State::Running { request, resumed: now };
+        if self.blocked.last() == Some(&call) {
+            self.push(&HostMessage::Answer { id: call, outcome })?;
+            self.blocked.pop();
+            self.run(now);
+        } else if let Some(&request) = self.in_flight.get(&call) {
+            self.push(&HostMessage::Answer { id: call, outcome })?;
+            self.in_flight.remove(&call);
+            if let Some(request) = self.request(request) {
+                request.in_flight -= 1;
+            }
+            self.sent += 1;
+            self.wake(now);
+        }
         Ok(())
     }
 
-    /// Asks the worker to stop what it evaluates; it then ends as [`Event::Done`].
-    pub(crate) fn stop(&mut self, why: Stopping) {
-        let (State::Running { request, .. } | State::HostCall { request, .. }) = &mut self.state else {
-            return;
-        };
+    /// Asks the worker to stop a request; it then ends as [`Event::Done`].
+    pub(crate) fn stop(&mut self, now: Nanos, request: u64, why: Stopping) {
+        let Some(request) = self.request(request) else { return };
         if request.stopping.is_none() {
             request.stopping = Some(why);
             let id = request.id;
-            self.push(&HostMessage::Cancel { id }).expect("a message of a few numbers is within every bound");
+            self.push_small(&HostMessage::Cancel { id });
+            self.sent += 1;
+            self.wake(now);
         }
+    }
+
+    /// Whether a request has been asked to end.
+    pub(crate) fn is_stopping(&self, request: u64) -> bool {
+        self.requests.iter().any(|other| other.id == request && other.stopping.is_some())
+    }
+
+    /// Stops what has waited for host functions too long, and says when to look again.
+    pub(crate) fn tick(&mut self, now: Nanos) -> Nanos {
+        let ran = self.ran_until(now);
+        let mut next = Nanos(u64::MAX);
+        let mut late = Vec::new();
+        for request in self.requests.iter().filter(|request| request.stopping.is_none()) {
+            let (until, why) = request.patience(&self.limits, ran);
+            if until <= now { late.push((request.id, why)) } else { next = next.min(until) }
+        }
+        late.into_iter().for_each(|(request, why)| self.stop(now, request, why));
+        next
     }
 
     /// When the worker must be killed if it has not said anything else by then.
     pub(crate) fn deadline(&self) -> Nanos {
-        match &self.state {
-            State::Running { request, resumed } => {
-                let whole = request.started.plus(self.limits.request_timeout);
-                let left = self.limits.timeout.saturating_sub(request.used);
-                resumed.plus(left + GRACE).min(whole)
-            }
-            State::HostCall { request, .. } => request.started.plus(self.limits.request_timeout),
-            State::Starting | State::Idle | State::Ended => Nanos(u64::MAX),
-        }
+        let running = match self.state {
+            State::Running { since } => Some(since),
+            _ => None,
+        };
+        let deadlines = self.requests.iter().map(|request| request.deadline(&self.limits, self.ran, running));
+        deadlines.min().unwrap_or(Nanos(u64::MAX))
+    }
+
+    /// Whether nothing has been asked of the worker that it has not answered.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// Whether the guest stands still, inside a synchronous call.
+    pub(crate) fn is_blocked(&self) -> bool {
+        matches!(self.state, State::Blocked)
     }
 
     /// What is to be written to the worker; emptied by the driver.
@@ -269,20 +378,21 @@ impl Session {
                 self.state = State::Ended;
                 Ok(Some(Event::Refused(report)))
             }
-            (State::Running { request, resumed }, WorkerMessage::Call { id, function, arguments, .. }) => {
-                self.called(now, request, resumed, id, function, arguments)
+            (State::Running { .. }, WorkerMessage::Call { id, request, function, arguments }) => {
+                self.called(now, id, request, function, arguments)
             }
-            (State::Running { mut request, resumed }, WorkerMessage::Console { level, text })
-                if self.limits.console =>
-            {
-                request.console_bytes += text.len_bytes();
-                let within = request.console_bytes <= MAX_CONSOLE_BYTES;
-                self.state = State::Running { request, resumed };
+            (State::Running { .. }, WorkerMessage::Waiting { taken }) => {
+                self.waits(now, taken)?;
+                Ok(None)
+            }
+            (State::Running { .. }, WorkerMessage::Console { level, text }) if self.limits.console => {
+                let Some(oldest) = self.requests.first_mut() else { return Ok(None) };
+                oldest.console_bytes = oldest.console_bytes.saturating_add(text.len_bytes());
+                let within = oldest.console_bytes <= MAX_CONSOLE_BYTES;
                 Ok(within.then_some(Event::Console { level, text }))
             }
-            (State::Running { request, .. }, WorkerMessage::Done { id, outcome, .. }) if id == request.id => {
-                self.state = State::Idle;
-                Ok(Some(Event::Done { outcome, stopped: request.stopping }))
+            (State::Running { .. }, WorkerMessage::Done { id, outcome, unhandled }) => {
+                self.done(now, id, outcome, unhandled).map(Some)
             }
             (state, message) => {
                 let what = format!("{} while {}", name_of(&message), state.name());
@@ -294,37 +404,132 @@ impl Session {
     fn called(
         &mut self,
         now: Nanos,
-        mut request: Request,
-        resumed: Nanos,
         id: u64,
+        request: u64,
         function: u32,
         arguments: Vec<Value>,
     ) -> Result<Option<Event>, Violation> {
-        if function >= self.functions {
-            return Err(self.violation(format!("a call of function {function} of {}", self.functions)));
-        }
+        let Some(&asynchronous) = self.functions.get(function as usize) else {
+            return Err(self.violation(format!("a call of function {function} of {}", self.functions.len())));
+        };
         if self.last_call.is_some_and(|last| id <= last) {
             return Err(self.violation(format!("call {id} after call {}", self.last_call.unwrap_or(0))));
         }
         self.last_call = Some(id);
-        request.used += now.since(resumed);
-        request.calls += 1;
-        let over_budget = request.calls > self.limits.max_host_calls;
-        self.state = State::HostCall { request, call: id };
-        if over_budget {
-            self.stop(Stopping::HostCallBudget);
+        let limits = self.limits;
+        let Some(caller) = self.request(request) else {
+            return Err(self.violation(format!("a call for request {request}, which does not run")));
+        };
+        caller.calls += 1;
+        let mut why = caller.stopping;
+        if asynchronous {
+            caller.in_flight += 1;
+            if caller.in_flight > limits.max_inflight_host_calls {
+                why.get_or_insert(Stopping::InflightLimit);
+            }
+            self.in_flight.insert(id, request);
+        } else {
+            self.ran = self.ran_until(now);
+            self.state = State::Blocked;
+            self.blocked.push(id);
+            if self.blocked.len() > MAX_NESTING {
+                return Err(self.violation("calls that are nested without end".to_owned()));
+            }
         }
-        if over_budget || request.stopping.is_some() {
+        if self.request(request).is_some_and(|caller| caller.calls > limits.max_host_calls) {
+            why.get_or_insert(Stopping::HostCallBudget);
+        }
+        if let Some(why) = why {
+            self.stop(now, request, why);
             let refusal =
                 HostError { name: "Error".into(), message: "the evaluation is being stopped".into() };
-            self.answer(now, Err(refusal)).map_err(|error| self.violation(error.to_string()))?;
+            self.answer(now, id, Err(refusal)).map_err(|error| self.violation(error.to_string()))?;
             return Ok(None);
         }
-        Ok(Some(Event::Call { function, arguments }))
+        Ok(Some(Event::Call(Call { id, request, function, arguments, asynchronous })))
+    }
+
+    fn waits(&mut self, now: Nanos, taken: u64) -> Result<(), Violation> {
+        if !self.blocked.is_empty() {
+            return Err(self.violation("a wait inside a call".to_owned()));
+        }
+        if taken > self.sent {
+            return Err(self.violation(format!("{taken} messages taken of {}", self.sent)));
+        }
+        // Otherwise something crossed it, and the worker goes on.
+        if taken == self.sent {
+            if self.in_flight.is_empty() {
+                return Err(self.violation("a wait for nothing".to_owned()));
+            }
+            self.ran = self.ran_until(now);
+            self.state = State::Waiting;
+        }
+        Ok(())
+    }
+
+    fn done(
+        &mut self,
+        now: Nanos,
+        id: u64,
+        outcome: Result<Value, Failure>,
+        unhandled: Vec<JsError>,
+    ) -> Result<Event, Violation> {
+        let nesting = self.blocked.len();
+        let Some(index) =
+            self.requests.iter().position(|request| request.id == id && request.nesting == nesting)
+        else {
+            return Err(self.violation(format!("a result of request {id}, which does not run")));
+        };
+        let request = self.requests.remove(index);
+        if outcome.is_ok() && request.in_flight > 0 {
+            return Err(self.violation("a result before its calls were answered".to_owned()));
+        }
+        let given_up: Vec<u64> =
+            self.in_flight.iter().filter(|&(_, &caller)| caller == id).map(|(&call, _)| call).collect();
+        self.in_flight.retain(|_, &mut caller| caller != id);
+        let rest = self.requests.iter().any(|request| request.nesting == nesting);
+        self.ran = self.ran_until(now);
+        self.state = match (nesting, rest) {
+            (0, false) => State::Idle,
+            (_, true) => State::Running { since: now },
+            (_, false) => State::Blocked,
+        };
+        Ok(Event::Done(Done { request: id, outcome, stopped: request.stopping, unhandled, given_up }))
+    }
+
+    fn request(&mut self, id: u64) -> Option<&mut Request> {
+        self.requests.iter_mut().find(|request| request.id == id)
+    }
+
+    /// The worker goes on, if it waits.
+    fn wake(&mut self, now: Nanos) {
+        if matches!(self.state, State::Waiting) {
+            self.run(now);
+        }
+    }
+
+    /// The guest runs, if it did not already.
+    fn run(&mut self, now: Nanos) {
+        if !matches!(self.state, State::Running { .. }) {
+            self.state = State::Running { since: now };
+        }
+    }
+
+    /// The guest's clock at this moment.
+    fn ran_until(&self, now: Nanos) -> Duration {
+        match self.state {
+            State::Running { since } => self.ran + now.since(since),
+            _ => self.ran,
+        }
     }
 
     fn push(&mut self, message: &HostMessage) -> Result<(), EncodeError> {
         encode_frame(&mut self.output, message, &self.budget)
+    }
+
+    /// Says something that is only numbers.
+    fn push_small(&mut self, message: &HostMessage) {
+        self.push(message).expect("a message of a few numbers is within every bound");
     }
 
     fn violation(&mut self, what: String) -> Violation {
@@ -339,7 +544,8 @@ impl State {
             Self::Starting => "it was to report its sandbox",
             Self::Idle => "nothing was asked of it",
             Self::Running { .. } => "it was to evaluate",
-            Self::HostCall { .. } => "it was to wait for a host function",
+            Self::Blocked => "it was to wait for a host function",
+            Self::Waiting => "it had nothing to run",
             Self::Ended => "the conversation was over",
         }
     }

@@ -97,12 +97,14 @@ impl Watch {
         self.deadline.store(deadline.0, Ordering::Relaxed);
     }
 
-    /// The request ends. A kill that was decided before wins: then the request has failed, whatever it returned.
-    pub(crate) fn end(&self, request: u64) -> Result<(), Verdict> {
-        match self.activity.compare_exchange(request, IDLE, Ordering::SeqCst, Ordering::SeqCst) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(self.verdict().unwrap_or(Verdict::Lost)),
-        }
+    /// What ran goes on under another number, and with CPU time of its own. False when the worker was killed before.
+    pub(crate) fn renew(&self, before: u64, request: u64) -> bool {
+        self.activity.compare_exchange(before, request, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// The request ends. False when a kill was decided before: then it has failed, whatever it returned.
+    pub(crate) fn end(&self, request: u64) -> bool {
+        self.activity.compare_exchange(request, IDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// Why the worker was killed, if the host did it.
@@ -240,7 +242,8 @@ mod tests {
         assert!(watch.begin(1, now.plus(Duration::from_secs(5))));
         assert!(watch.check(now).is_some());
         assert_eq!(watch.check(now.plus(Duration::from_secs(6))), None);
-        assert_eq!(watch.end(1), Err(Verdict::Over(Limit::Time)));
+        assert!(!watch.end(1));
+        assert_eq!(watch.verdict(), Some(Verdict::Over(Limit::Time)));
         assert_eq!(child.wait().unwrap().signal(), Some(9));
     }
 
@@ -249,7 +252,7 @@ mod tests {
         let (mut child, watch) = watched(WatchLimits { memory: 0, ..GENEROUS });
         let now = Nanos::now();
         assert!(watch.begin(1, now));
-        assert_eq!(watch.end(1), Ok(()));
+        assert!(watch.end(1));
         assert_eq!(watch.check(now.plus(Duration::from_secs(6))), None);
         assert!(child.try_wait().unwrap().is_none());
         watch.kill(Verdict::Closed);

@@ -1,6 +1,8 @@
 //! Python objects as values.
 
-use pydeno_wire::{BigInt, Budget, MAX_SAFE_INTEGER, Path, Segment, Text, Value};
+use std::sync::Arc;
+
+use pydeno_wire::{BigInt, Budget, Function, MAX_SAFE_INTEGER, Path, Segment, Text, Value};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -10,6 +12,7 @@ use pyo3::types::{
 };
 
 use crate::errors;
+use crate::js_function::{Home, JsFunction};
 use crate::to_python::epoch;
 use crate::undefined::UndefinedType;
 
@@ -18,25 +21,27 @@ use crate::undefined::UndefinedType;
 /// # Errors
 ///
 /// `ConversionError`, with the path to what cannot cross and what to do instead.
-pub(crate) fn from_python(object: &Bound<'_, PyAny>, budget: &Budget) -> PyResult<Value> {
+pub(crate) fn from_python(object: &Bound<'_, PyAny>, budget: &Budget, home: &Arc<Home>) -> PyResult<Value> {
     let mut conversion = FromPython {
         path: Path::root(),
         around: Vec::new(),
         depth: budget.effective_depth(),
         nodes: budget.nodes,
+        home,
     };
     conversion.convert(object)
 }
 
-struct FromPython<'py> {
+struct FromPython<'py, 'h> {
     path: Path,
     /// The containers around the current object, to see one that contains itself.
     around: Vec<Bound<'py, PyAny>>,
     depth: u32,
     nodes: usize,
+    home: &'h Arc<Home>,
 }
 
-impl<'py> FromPython<'py> {
+impl<'py> FromPython<'py, '_> {
     /// Recursion is bounded by `depth`.
     fn convert(&mut self, object: &Bound<'py, PyAny>) -> PyResult<Value> {
         if self.nodes == 0 {
@@ -90,6 +95,13 @@ impl<'py> FromPython<'py> {
         }
         if let Ok(set) = object.cast::<PyFrozenSet>() {
             return self.within(object, |this| this.items(set.iter()).map(Value::Set));
+        }
+        if let Ok(function) = object.cast::<JsFunction>() {
+            let handle = function
+                .get()
+                .handle(self.home)
+                .map_err(|reason| errors::conversion(object.py(), &self.path, reason))?;
+            return Ok(Value::Function(Function { handle, name: Text::default() }));
         }
         if object.is_instance(datetime_class(object.py())?)? {
             return self.date(object);

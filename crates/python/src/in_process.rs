@@ -1,24 +1,28 @@
 //! `Runtime`: an engine in this process.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 
-use pydeno_engine::{Engine, EvalLimits, Isolate, IsolateOptions, Surface};
+use pydeno_engine::{Ended, Engine, EvalLimits, Isolate, IsolateOptions, StepLimits, Surface};
 use pydeno_host::Error;
 use pydeno_wire::message::{Failure, HostError};
 use pydeno_wire::{Text, Value};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::errors;
-use crate::from_python::text_from_python;
-use crate::functions::{Callbacks, Escaped, Raised, run_signal_handlers};
+use crate::from_python::{from_python, text_from_python};
+use crate::functions::{Callbacks, Escaped, error_of_host, run_signal_handlers};
+use crate::js_function::JsFunction;
+use crate::loop_turn::{LoopTurn, Started};
 use crate::options::{self, InProcessOptions};
 use crate::thread_bound::{ThreadBound, detach_here};
 use crate::to_python::to_python;
 
-/// The core of `pydeno.Runtime`.
+/// The core of `pydeno.Runtime`. It has the methods of the isolated one, and an event loop drives it in the same way; but
+/// what is begun here runs at once, on the calling thread.
 #[pyclass(module = "pydeno._pydeno", frozen)]
 pub(crate) struct InProcessRuntime {
     inner: ThreadBound<Inner>,
@@ -28,16 +32,26 @@ pub(crate) struct InProcessRuntime {
 
 struct Inner {
     /// Empty once closed.
-    isolate: RefCell<Option<Isolate>>,
+    isolate: RefCell<Option<Rc<Isolate>>>,
     shared: Rc<Shared>,
+    last_request: Cell<u64>,
+    bound: Cell<u32>,
 }
 
 /// What the bound functions of one isolate share.
 struct Shared {
     callbacks: Callbacks,
-    escaped: RefCell<Option<Escaped>>,
-    raised: RefCell<Option<Raised>>,
+    /// The requests whose code runs now, innermost last.
+    running: RefCell<Vec<u64>>,
+    /// Whether the innermost is to be stopped.
     interrupted: Cell<bool>,
+    /// What host functions raised that no guest may catch, by request.
+    escaped: RefCell<HashMap<u64, Escaped>>,
+    last_call: Cell<u64>,
+    /// Asynchronous calls that the event loop has not been told of.
+    started: RefCell<Vec<Started>>,
+    /// Requests that have ended and of which nobody has been told.
+    ended: RefCell<Vec<Ended>>,
 }
 
 #[pymethods]
@@ -45,30 +59,38 @@ impl InProcessRuntime {
     #[new]
     fn new(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let settings = options::in_process(options)?;
-        let redact = options.get_item("redact_host_errors")?.map_or(Ok(true), |value| value.extract())?;
-        let on_console = options.get_item("on_console")?.filter(|value| !value.is_none()).map(Bound::unbind);
-        let engine = Engine::load().map_err(|error| {
-            errors::from_host(py, &Error::EngineUnavailable { reason: error.to_string() })
-        })?;
+        let unavailable = |reason: String| errors::from_host(py, &Error::EngineUnavailable { reason });
+        let engine = Engine::load().map_err(|error| unavailable(error.to_string()))?;
         let shared = Rc::new(Shared {
-            callbacks: Callbacks { budget: settings.budget, redact, on_console },
-            escaped: RefCell::default(),
-            raised: RefCell::default(),
+            callbacks: Callbacks::new(options, settings.budget)?,
+            running: RefCell::default(),
             interrupted: Cell::default(),
+            escaped: RefCell::default(),
+            last_call: Cell::default(),
+            started: RefCell::default(),
+            ended: RefCell::default(),
         });
-        let mut isolate =
+        let isolate =
             Isolate::new(engine, &IsolateOptions { surface: Surface::Full, ..IsolateOptions::default() })
-                .map_err(|error| {
-                    errors::from_host(py, &Error::EngineUnavailable { reason: error.to_string() })
-                })?;
+                .map_err(|error| unavailable(error.to_string()))?;
         if settings.console {
             let console = Rc::clone(&shared);
             isolate.set_console(Box::new(move |level, text: Text| {
                 Python::attach(|py| console.callbacks.console(py, level, &text));
             }));
         }
-        let inner = Inner { isolate: RefCell::new(Some(isolate)), shared };
+        let inner = Inner {
+            isolate: RefCell::new(Some(Rc::new(isolate))),
+            shared,
+            last_request: Cell::new(0),
+            bound: Cell::new(0),
+        };
         Ok(Self { inner: ThreadBound::new(inner), options: settings, process: std::process::id() })
+    }
+
+    /// Says through which Python object functions of the guest are called.
+    fn set_owner(&self, py: Python<'_>, owner: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.enter(py)?.shared.callbacks.home.set_owner(owner)
     }
 
     /// Evaluates `source`; `name` stands for it in stacks.
@@ -80,27 +102,125 @@ impl InProcessRuntime {
     ) -> PyResult<Bound<'py, PyAny>> {
         let source = text_from_python(source)?;
         let inner = self.enter(py)?;
-        let mut isolate =
-            inner.isolate.try_borrow_mut().map_err(|_| errors::from_host(py, &Error::Reentrant))?;
-        let isolate = isolate.as_mut().ok_or_else(|| errors::from_host(py, &Error::Closed))?;
-        let shared = &inner.shared;
-        shared.interrupted.set(false);
-        let outcome = self.run(py, isolate, shared, &source, name);
-        if let Some(Escaped(exception)) = shared.escaped.take() {
-            return Err(exception);
+        if !inner.shared.running.borrow().is_empty() {
+            return Err(errors::from_host(py, &Error::Reentrant));
         }
-        let raised = shared.raised.take();
-        match outcome {
-            Ok(value) => to_python(py, &value),
-            Err(failure) => {
-                let is_guest_error = matches!(failure, Failure::Js(_));
-                let error = errors::from_failure(py, failure, &self.options);
-                if let Some(raised) = raised.filter(|_| is_guest_error) {
-                    raised.explain(py, &error);
-                }
-                Err(error)
+        inner.shared.callbacks.forget_raised();
+        let request = self.begin(py, inner, |isolate, request, limits| {
+            isolate.begin_eval(request, &source, name, limits);
+        })?;
+        self.finish(py, inner, request)
+    }
+
+    /// Calls a function of the guest, also from inside a host function.
+    fn invoke<'py>(
+        &self,
+        py: Python<'py>,
+        function: &Bound<'py, JsFunction>,
+        arguments: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let inner = self.enter(py)?;
+        let request = self.invocation(py, inner, function, arguments)?;
+        self.finish(py, inner, request)
+    }
+
+    /// Begins an evaluation and returns its number; `advance` tells of its end.
+    fn begin_eval(&self, py: Python<'_>, source: &Bound<'_, PyString>, name: &str) -> PyResult<u64> {
+        let source = text_from_python(source)?;
+        let inner = self.enter(py)?;
+        if !inner.shared.running.borrow().is_empty() {
+            return Err(errors::from_host(py, &Error::Reentrant));
+        }
+        self.begin(py, inner, |isolate, request, limits| {
+            isolate.begin_eval(request, &source, name, limits);
+        })
+    }
+
+    /// Begins a call of a guest's function, like `begin_eval`.
+    fn begin_invoke(
+        &self,
+        py: Python<'_>,
+        function: &Bound<'_, JsFunction>,
+        arguments: &Bound<'_, PyTuple>,
+    ) -> PyResult<u64> {
+        let inner = self.enter(py)?;
+        self.invocation(py, inner, function, arguments)
+    }
+
+    /// One turn of the event loop.
+    fn advance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let inner = self.enter(py)?;
+        let isolate = inner.isolate(py)?;
+        let shared = &inner.shared;
+        let mut turn = LoopTurn::default();
+        for ended in shared.ended.take() {
+            let request = ended.request;
+            turn.ended(py, request, self.outcome(py, inner, ended), Vec::new())?;
+        }
+        let started = shared.started.take();
+        turn.started(py, &shared.callbacks, started, |call, refusal| {
+            self.settle(py, inner, &isolate, call, Err(refusal));
+            true
+        })?;
+        let stray = shared.escaped.borrow_mut().remove(&0);
+        turn.escaped.extend(stray.map(|Escaped(exception)| (0, exception)));
+        // Answering may have ended more, or called more.
+        let more = !shared.ended.borrow().is_empty() || !shared.started.borrow().is_empty();
+        turn.into_python(py, false, more.then_some(std::time::Duration::ZERO))
+    }
+
+    /// Answers an asynchronous call with a value; a value that cannot cross becomes the guest's error.
+    fn answer(
+        &self,
+        py: Python<'_>,
+        call: u64,
+        function: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let inner = self.enter(py)?;
+        match inner.shared.callbacks.result(value) {
+            Ok(value) => self.tell_answer(py, inner, call, Ok(value)),
+            Err(error) => {
+                let exception = error.into_value(py).into_bound(py).into_any();
+                self.answer_error(py, call, function, exception)
             }
         }
+    }
+
+    /// Answers an asynchronous call with an exception, as much of it as the guest may see.
+    fn answer_error(
+        &self,
+        py: Python<'_>,
+        call: u64,
+        function: &Bound<'_, PyAny>,
+        exception: Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let inner = self.enter(py)?;
+        match inner.shared.callbacks.failed(py, function, PyErr::from_value(exception)) {
+            Ok(shown) => self.tell_answer(py, inner, call, Err(shown)),
+            Err(Escaped(exception)) => Err(exception),
+        }
+    }
+
+    /// Asks for a request's end.
+    fn cancel(&self, py: Python<'_>, request: u64) -> PyResult<()> {
+        let inner = self.enter(py)?;
+        if let Ok(isolate) = inner.isolate(py) {
+            isolate.cancel(request);
+            inner.shared.collect(py, &isolate);
+        }
+        Ok(())
+    }
+
+    /// There is nothing to wait on: what can happen has happened when a method returns.
+    #[expect(clippy::unused_self, reason = "the isolated runtime has one")]
+    fn socket(&self) -> Option<Py<PyAny>> {
+        None
+    }
+
+    /// Whether this thread runs a host function for the guest.
+    fn is_calling(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(!self.enter(py)?.shared.running.borrow().is_empty())
     }
 
     /// Makes `functions` visible under `names`, global or as properties of the global `object`.
@@ -110,32 +230,52 @@ impl InProcessRuntime {
         object: Option<&Bound<'_, PyString>>,
         names: Vec<Bound<'_, PyString>>,
         functions: Vec<Py<PyAny>>,
+        asynchronous: Vec<bool>,
     ) -> PyResult<()> {
         let object = object.map(text_from_python).transpose()?;
+        let names = names.iter().map(text_from_python).collect::<PyResult<Vec<_>>>()?;
         let inner = self.enter(py)?;
-        let mut isolate =
-            inner.isolate.try_borrow_mut().map_err(|_| errors::from_host(py, &Error::Reentrant))?;
-        let isolate = isolate.as_mut().ok_or_else(|| errors::from_host(py, &Error::Closed))?;
-        for (name, function) in names.iter().zip(functions) {
+        let isolate = inner.isolate(py)?;
+        inner.shared.callbacks.bind(object.as_ref(), &names, functions);
+        for (name, asynchronous) in names.iter().zip(asynchronous) {
+            let number = inner.bound.replace(inner.bound.get() + 1);
             let shared = Rc::clone(&inner.shared);
-            let call = move |arguments: Vec<Value>| shared.call(&function, &arguments);
-            isolate
-                .bind(object.as_ref(), &text_from_python(name)?, Box::new(call))
-                .map_err(|error| errors::from_host(py, &Error::InvalidInput { what: error.to_string() }))?;
+            let bound = if asynchronous {
+                let start = move |_, arguments| Ok(shared.start(number, arguments));
+                isolate.bind_async(object.as_ref(), name, Box::new(start))
+            } else {
+                let call = move |request, arguments: Vec<Value>| shared.call(request, number, &arguments);
+                isolate.bind(object.as_ref(), name, Box::new(call))
+            };
+            bound.map_err(|error| errors::from_host(py, &Error::InvalidInput { what: error.to_string() }))?;
         }
         Ok(())
     }
 
+    /// Takes a function away from the guest; whether there was one.
+    fn revoke(
+        &self,
+        py: Python<'_>,
+        object: Option<&Bound<'_, PyString>>,
+        name: &Bound<'_, PyString>,
+    ) -> PyResult<bool> {
+        let object = object.map(text_from_python).transpose()?;
+        Ok(self.enter(py)?.shared.callbacks.revoke(object.as_ref(), &text_from_python(name)?))
+    }
+
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let inner = self.enter(py)?;
-        let mut isolate =
-            inner.isolate.try_borrow_mut().map_err(|_| errors::from_host(py, &Error::Reentrant))?;
-        isolate.take();
+        if !inner.shared.running.borrow().is_empty() {
+            return Err(errors::from_host(py, &Error::Reentrant));
+        }
+        let isolate = inner.isolate.take();
+        drop(isolate);
+        inner.shared.callbacks.clear();
         Ok(())
     }
 
     fn is_closed(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.enter(py)?.isolate.try_borrow().is_ok_and(|isolate| isolate.is_none()))
+        Ok(self.enter(py)?.isolate.borrow().is_none())
     }
 }
 
@@ -152,43 +292,165 @@ impl InProcessRuntime {
         })
     }
 
-    fn run(
+    /// Begins a request, which runs until nothing is left to run.
+    fn begin(
         &self,
         py: Python<'_>,
-        isolate: &mut Isolate,
-        shared: &Shared,
-        source: &Text,
-        name: &str,
-    ) -> Result<Value, Failure> {
-        let cancelled = || shared.is_interrupted();
-        let limits = EvalLimits {
-            timeout: self.options.timeout,
-            cancelled: &cancelled,
-            max_heap_bytes: self.options.max_heap_size,
-            budget: self.options.budget,
-        };
-        detach_here(py, || isolate.eval(source, name, &limits))
+        inner: &Inner,
+        begin: impl FnOnce(&Isolate, u64, &EvalLimits<'_>),
+    ) -> PyResult<u64> {
+        let isolate = inner.isolate(py)?;
+        let shared = &inner.shared;
+        let released = shared.callbacks.home.take_released();
+        if !released.is_empty() {
+            isolate.release(&released);
+        }
+        let request = inner.last_request.get() + 1;
+        inner.last_request.set(request);
+        shared.running_for(request, || {
+            let limits = EvalLimits {
+                timeout: self.options.timeout,
+                cancelled: &|| shared.is_interrupted(),
+                max_heap_bytes: self.options.max_heap_size,
+                budget: self.options.budget,
+            };
+            detach_here(py, || begin(&isolate, request, &limits));
+        });
+        shared.collect(py, &isolate);
+        Ok(request)
+    }
+
+    fn invocation(
+        &self,
+        py: Python<'_>,
+        inner: &Inner,
+        function: &Bound<'_, JsFunction>,
+        arguments: &Bound<'_, PyTuple>,
+    ) -> PyResult<u64> {
+        let callbacks = &inner.shared.callbacks;
+        let handle = function.get().handle(&callbacks.home).map_err(|reason| {
+            let what = format!("the function cannot be called: {reason}");
+            errors::from_host(py, &Error::InvalidInput { what })
+        })?;
+        let arguments =
+            arguments.iter().map(|argument| from_python(&argument, &callbacks.budget, &callbacks.home));
+        let arguments = arguments.collect::<PyResult<Vec<_>>>()?;
+        self.begin(py, inner, |isolate, request, limits| {
+            isolate.begin_invoke(request, handle, &arguments, limits);
+        })
+    }
+
+    /// The outcome of a request that nothing is left to wait for.
+    fn finish<'py>(&self, py: Python<'py>, inner: &Inner, request: u64) -> PyResult<Bound<'py, PyAny>> {
+        let mut all = inner.shared.ended.borrow_mut();
+        let mine = all.iter().position(|ended| ended.request == request).map(|index| all.remove(index));
+        drop(all);
+        match mine {
+            Some(ended) => self.outcome(py, inner, ended),
+            None => {
+                inner.isolate(py)?.cancel(request);
+                let what = "an asynchronous host function was called; await eval_async".to_owned();
+                Err(errors::from_host(py, &Error::InvalidInput { what }))
+            }
+        }
+    }
+
+    fn outcome<'py>(&self, py: Python<'py>, inner: &Inner, ended: Ended) -> PyResult<Bound<'py, PyAny>> {
+        let shared = &inner.shared;
+        let escaped = shared.escaped.borrow_mut().remove(&ended.request);
+        if let Some(Escaped(exception)) = escaped {
+            return Err(exception);
+        }
+        match ended.outcome {
+            Ok(value) => to_python(py, &value, &shared.callbacks.home),
+            Err(failure) => {
+                let is_guest_error = matches!(failure, Failure::Js(_));
+                let error = errors::from_failure(py, failure, &self.options);
+                if is_guest_error {
+                    shared.callbacks.explain(py, &error);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn tell_answer(
+        &self,
+        py: Python<'_>,
+        inner: &Inner,
+        call: u64,
+        outcome: Result<Value, HostError>,
+    ) -> PyResult<()> {
+        if let Ok(isolate) = inner.isolate(py) {
+            self.settle(py, inner, &isolate, call, outcome);
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::unused_self, reason = "a step of this runtime, though its limits came with the request")]
+    fn settle(
+        &self,
+        py: Python<'_>,
+        inner: &Inner,
+        isolate: &Isolate,
+        call: u64,
+        outcome: Result<Value, HostError>,
+    ) {
+        let shared = &inner.shared;
+        // The request is the engine's to know; what escapes is kept under the one that the function is called for.
+        shared.running_for(0, || {
+            let limits = StepLimits { cancelled: &|| shared.is_interrupted() };
+            detach_here(py, || isolate.settle(call, outcome, &limits));
+        });
+        shared.collect(py, isolate);
+    }
+}
+
+impl Inner {
+    fn isolate(&self, py: Python<'_>) -> PyResult<Rc<Isolate>> {
+        self.isolate.borrow().clone().ok_or_else(|| errors::from_host(py, &Error::Closed))
     }
 }
 
 impl Shared {
-    fn call(&self, function: &Py<PyAny>, arguments: &[Value]) -> Result<Value, HostError> {
-        Python::attach(|py| {
-            let mut raised = None;
-            let called = self.callbacks.call(py, function.bind(py), arguments, &mut raised);
-            if raised.is_some() {
-                self.raised.replace(raised);
+    /// Marks a request as the one whose code runs while `run` does.
+    fn running_for(&self, request: u64, run: impl FnOnce()) {
+        self.running.borrow_mut().push(request);
+        let outer = self.interrupted.replace(false);
+        run();
+        self.interrupted.set(outer);
+        self.running.borrow_mut().pop();
+    }
+
+    /// Takes from the engine what has ended.
+    fn collect(&self, py: Python<'_>, isolate: &Isolate) {
+        while let Some(mut ended) = isolate.take_ended() {
+            for error in std::mem::take(&mut ended.unhandled) {
+                self.callbacks.unhandled_rejection(py, error);
             }
-            called.unwrap_or_else(|escaped| {
-                self.escape(escaped);
-                Err(HostError { name: "Error".into(), message: "the evaluation is being stopped".into() })
+            self.ended.borrow_mut().push(ended);
+        }
+    }
+
+    fn call(&self, request: u64, function: u32, arguments: &[Value]) -> Result<Value, HostError> {
+        Python::attach(|py| {
+            self.callbacks.call(py, function, arguments).unwrap_or_else(|escaped| {
+                self.escape(request, escaped);
+                Err(error_of_host("the evaluation is being stopped"))
             })
         })
     }
 
-    fn escape(&self, escaped: Escaped) {
+    fn start(&self, function: u32, arguments: Vec<Value>) -> u64 {
+        let call = self.last_call.get() + 1;
+        self.last_call.set(call);
+        self.started.borrow_mut().push(Started { call, function, arguments });
+        call
+    }
+
+    fn escape(&self, request: u64, escaped: Escaped) {
         self.interrupted.set(true);
-        self.escaped.borrow_mut().get_or_insert(escaped);
+        self.escaped.borrow_mut().entry(request).or_insert(escaped);
     }
 
     /// Whether Python wants the evaluation to end: a host function let an exception escape, or Ctrl-C was pressed.
@@ -199,7 +461,8 @@ impl Shared {
         match run_signal_handlers() {
             Ok(()) => false,
             Err(exception) => {
-                self.escape(Escaped(exception));
+                let request = self.running.borrow().last().copied().unwrap_or(0);
+                self.escape(request, Escaped(exception));
                 true
             }
         }

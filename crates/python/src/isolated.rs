@@ -1,25 +1,29 @@
 //! `IsolatedRuntime`: a worker behind a Python object.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pydeno_host::{
-    Error, HostFunctions, Interrupted, Options, Runtime, Supervisor, WorkerBinary, ZygoteRotation, supervisor,
+    Ended, Error, HostFunctions, Interrupted, Options, Runtime, Supervisor, WorkerBinary, ZygoteRotation,
+    supervisor,
 };
-use pydeno_wire::message::{ConsoleLevel, HostError};
+use pydeno_wire::message::{ConsoleLevel, HostError, JsError};
 use pydeno_wire::{Budget, Text, Value};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
-use std::sync::Arc;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::errors;
-use crate::from_python::text_from_python;
-use crate::functions::{Callbacks, Escaped, Raised, run_signal_handlers};
+use crate::from_python::{from_python, text_from_python};
+use crate::functions::{Callbacks, Escaped, run_signal_handlers};
+use crate::js_function::JsFunction;
+use crate::loop_turn::{LoopTurn, Started};
 use crate::options;
 use crate::to_python::to_python;
 
@@ -27,17 +31,20 @@ use crate::to_python::to_python;
 #[pyclass(module = "pydeno._pydeno", frozen)]
 pub(crate) struct IsolatedRuntime {
     runtime: Runtime,
-    functions: Functions,
     callbacks: Callbacks,
+    /// Asynchronous calls that the event loop has not been told of.
+    started: Mutex<Vec<Started>>,
 }
 
-/// The bound functions, by the number that the worker knows them by.
-#[derive(Default)]
-struct Functions(Mutex<Vec<Py<PyAny>>>);
+/// The host's end of a worker's socket, for an event loop to wait on. It stays open for as long as this object lives,
+/// also when the runtime is closed, so that the loop never waits on a number that means something else by then.
+#[pyclass(module = "pydeno._pydeno", frozen)]
+pub(crate) struct Socket(Arc<OwnedFd>);
 
-impl Functions {
-    fn lock(&self) -> MutexGuard<'_, Vec<Py<PyAny>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+#[pymethods]
+impl Socket {
+    fn fileno(&self) -> RawFd {
+        self.0.as_raw_fd()
     }
 }
 
@@ -80,22 +87,22 @@ impl IsolatedRuntime {
     #[new]
     fn new(py: Python<'_>, worker: PathBuf, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let settings: Options = options::isolated(options)?;
-        let redact = options.get_item("redact_host_errors")?.map_or(Ok(true), |value| value.extract())?;
-        let on_console = options.get_item("on_console")?.filter(|value| !value.is_none()).map(Bound::unbind);
         let budget = Budget {
             bytes: usize::try_from(settings.max_value_bytes).unwrap_or(usize::MAX),
             nodes: usize::try_from(settings.max_value_nodes).unwrap_or(usize::MAX),
             depth: settings.max_value_depth,
         };
+        let callbacks = Callbacks::new(options, budget)?;
         let supervisor = this_process(py, worker)?;
         let runtime = py
             .detach(|| Runtime::new(supervisor, settings))
             .map_err(|error| errors::from_host(py, &error))?;
-        Ok(Self {
-            runtime,
-            functions: Functions::default(),
-            callbacks: Callbacks { budget, redact, on_console },
-        })
+        Ok(Self { runtime, callbacks, started: Mutex::default() })
+    }
+
+    /// Says through which Python object functions of the guest are called.
+    fn set_owner(&self, owner: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.callbacks.home.set_owner(owner)
     }
 
     /// Evaluates `source`; `name` stands for it in stacks.
@@ -106,23 +113,116 @@ impl IsolatedRuntime {
         name: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let source = text_from_python(source)?;
-        let mut host = Host { runtime: self, escaped: None, raised: None };
-        let outcome = py.detach(|| self.runtime.eval(source, name, &mut host));
-        let Host { escaped, raised, .. } = host;
-        if let Some(Escaped(exception)) = escaped {
-            return Err(exception);
-        }
-        match outcome {
-            Ok(value) => to_python(py, &value),
+        self.callbacks.forget_raised();
+        self.blocking(py, |host| self.runtime.eval(source, name, host))
+    }
+
+    /// Calls a function of the guest.
+    fn invoke<'py>(
+        &self,
+        py: Python<'py>,
+        function: &Bound<'py, JsFunction>,
+        arguments: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (function, arguments) = self.invocation(function, arguments)?;
+        self.blocking(py, |host| self.runtime.invoke(function, arguments, host))
+    }
+
+    /// Begins an evaluation and returns its number; `advance` tells of its end.
+    fn begin_eval(&self, py: Python<'_>, source: &Bound<'_, PyString>, name: &str) -> PyResult<u64> {
+        let source = text_from_python(source)?;
+        self.tell_released();
+        py.detach(|| self.runtime.begin_eval(source, name)).map_err(|error| errors::from_host(py, &error))
+    }
+
+    /// Begins a call of a guest's function, like `begin_eval`.
+    fn begin_invoke(
+        &self,
+        py: Python<'_>,
+        function: &Bound<'_, JsFunction>,
+        arguments: &Bound<'_, PyTuple>,
+    ) -> PyResult<u64> {
+        let (function, arguments) = self.invocation(function, arguments)?;
+        self.tell_released();
+        py.detach(|| self.runtime.begin_invoke(function, arguments))
+            .map_err(|error| errors::from_host(py, &error))
+    }
+
+    /// One turn of the event loop.
+    fn advance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let mut host = Host { runtime: self, escaped: HashMap::new() };
+        let progress = py.detach(|| self.runtime.advance(&mut host));
+        let mut escaped = host.escaped;
+        let progress = match progress {
+            Ok(progress) => progress,
+            // What a host function raised matters more than that its evaluation could not go on.
             Err(error) => {
-                let is_guest_error = matches!(error, Error::Js(_));
-                let error = errors::from_host(py, &error);
-                if let Some(raised) = raised.filter(|_| is_guest_error) {
-                    raised.explain(py, &error);
-                }
-                Err(error)
+                let raised = escaped.drain().next().map(|(_, Escaped(exception))| exception);
+                return Err(raised.unwrap_or_else(|| errors::from_host(py, &error)));
+            }
+        };
+        let mut turn = LoopTurn::default();
+        for Ended { request, outcome, given_up } in progress.ended {
+            let outcome = match (escaped.remove(&request), outcome) {
+                (Some(Escaped(exception)), _) => Err(exception),
+                (None, Ok(value)) => to_python(py, &value, &self.callbacks.home),
+                (None, Err(error)) => Err(self.exception(py, &error)),
+            };
+            turn.ended(py, request, outcome, given_up)?;
+        }
+        // A function that was interrupted in an evaluation that has not ended yet.
+        turn.escaped.extend(escaped.into_iter().map(|(request, Escaped(exception))| (request, exception)));
+        let started = std::mem::take(&mut *self.started.lock().unwrap_or_else(PoisonError::into_inner));
+        turn.started(py, &self.callbacks, started, |call, error| {
+            self.runtime.answer(call, Err(error)).is_ok()
+        })?;
+        turn.into_python(py, progress.wants_to_write, progress.look_again)
+    }
+
+    /// Answers an asynchronous call with a value; a value that cannot cross becomes the guest's error.
+    fn answer(
+        &self,
+        py: Python<'_>,
+        call: u64,
+        function: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        match self.callbacks.result(value) {
+            Ok(value) => self.tell_answer(py, call, Ok(value)),
+            Err(error) => {
+                self.answer_error(py, call, function, PyErr::into_value(error, py).into_bound(py).into_any())
             }
         }
+    }
+
+    /// Answers an asynchronous call with an exception, as much of it as the guest may see.
+    fn answer_error(
+        &self,
+        py: Python<'_>,
+        call: u64,
+        function: &Bound<'_, PyAny>,
+        exception: Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let shown = self.callbacks.failed(py, function, PyErr::from_value(exception));
+        match shown {
+            Ok(shown) => self.tell_answer(py, call, Err(shown)),
+            Err(Escaped(exception)) => Err(exception),
+        }
+    }
+
+    /// Asks for a request's end.
+    fn cancel(&self, py: Python<'_>, request: u64) -> PyResult<()> {
+        py.detach(|| self.runtime.cancel(request)).map_err(|error| errors::from_host(py, &error))
+    }
+
+    /// The socket to wait on, or `None` once closed.
+    fn socket(&self) -> Option<Socket> {
+        self.runtime.socket().map(Socket)
+    }
+
+    /// Whether this thread runs a host function for the guest.
+    fn is_calling(&self) -> bool {
+        self.runtime.is_calling()
     }
 
     /// Makes `functions` visible under `names`, global or as properties of the global `object`.
@@ -132,18 +232,22 @@ impl IsolatedRuntime {
         object: Option<&Bound<'_, PyString>>,
         names: Vec<Bound<'_, PyString>>,
         functions: Vec<Py<PyAny>>,
+        asynchronous: Vec<bool>,
     ) -> PyResult<()> {
         let object = object.map(text_from_python).transpose()?;
         let names = names.iter().map(text_from_python).collect::<PyResult<Vec<_>>>()?;
-        // The list's lock is taken inside the runtime's, as an evaluation takes them: another order could wait for ever.
         py.detach(|| {
-            self.runtime.bind(object.as_ref(), &names, |first| {
-                let mut bound = self.functions.lock();
-                debug_assert_eq!(first as usize, bound.len(), "every binding goes through here");
-                bound.extend(functions);
+            self.runtime.bind(object.as_ref(), &names, &asynchronous, |_| {
+                self.callbacks.bind(object.as_ref(), &names, functions);
             })
         })
-        .map_err(|error: Error| errors::from_host(py, &error))
+        .map_err(|error| errors::from_host(py, &error))
+    }
+
+    /// Takes a function away from the guest; whether there was one.
+    fn revoke(&self, object: Option<&Bound<'_, PyString>>, name: &Bound<'_, PyString>) -> PyResult<bool> {
+        let object = object.map(text_from_python).transpose()?;
+        Ok(self.callbacks.revoke(object.as_ref(), &text_from_python(name)?))
     }
 
     fn close(&self) {
@@ -174,30 +278,84 @@ impl IsolatedRuntime {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if let Ok(functions) = self.functions.0.try_lock() {
-            for function in &*functions {
-                visit.call(function)?;
-            }
-        }
-        self.callbacks.on_console.as_ref().map_or(Ok(()), |on_console| visit.call(on_console))
+        self.callbacks.traverse(&visit)
     }
 
     fn __clear__(&self) {
         self.runtime.close();
-        self.functions.lock().clear();
+        self.callbacks.clear();
     }
 }
 
-/// One evaluation's view of Python.
+impl IsolatedRuntime {
+    fn blocking<'py>(
+        &self,
+        py: Python<'py>,
+        run: impl FnOnce(&mut dyn HostFunctions) -> Result<Value, Error> + Send,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.tell_released();
+        let mut host = Host { runtime: self, escaped: HashMap::new() };
+        let outcome = py.detach(|| run(&mut host));
+        if let Some((_, Escaped(exception))) = host.escaped.drain().next() {
+            return Err(exception);
+        }
+        match outcome {
+            Ok(value) => to_python(py, &value, &self.callbacks.home),
+            Err(error) => Err(self.exception(py, &error)),
+        }
+    }
+
+    fn exception(&self, py: Python<'_>, error: &Error) -> PyErr {
+        let exception = errors::from_host(py, error);
+        if matches!(error, Error::Js(_)) {
+            self.callbacks.explain(py, &exception);
+        }
+        exception
+    }
+
+    fn invocation(
+        &self,
+        function: &Bound<'_, JsFunction>,
+        arguments: &Bound<'_, PyTuple>,
+    ) -> PyResult<(u64, Vec<Value>)> {
+        let py = function.py();
+        let home = &self.callbacks.home;
+        let handle = function.get().handle(home).map_err(|reason| {
+            errors::from_host(
+                py,
+                &Error::InvalidInput { what: format!("the function cannot be called: {reason}") },
+            )
+        })?;
+        let arguments = arguments.iter().map(|argument| from_python(&argument, &self.callbacks.budget, home));
+        Ok((handle, arguments.collect::<PyResult<_>>()?))
+    }
+
+    fn tell_released(&self) {
+        let released = self.callbacks.home.take_released();
+        if !released.is_empty() {
+            self.runtime.release(&released);
+        }
+    }
+
+    /// An answer that comes too late, to a runtime that is closed, is nobody's concern.
+    fn tell_answer(&self, py: Python<'_>, call: u64, outcome: Result<Value, HostError>) -> PyResult<()> {
+        match py.detach(|| self.runtime.answer(call, outcome)) {
+            Ok(()) | Err(Error::Closed | Error::Terminated) => Ok(()),
+            Err(error) => Err(errors::from_host(py, &error)),
+        }
+    }
+}
+
+/// One evaluation's, or one turn's, view of Python.
 struct Host<'a> {
     runtime: &'a IsolatedRuntime,
-    escaped: Option<Escaped>,
-    raised: Option<Raised>,
+    /// What host functions raised that no guest may catch, by request; 0 for what came while nothing was called.
+    escaped: HashMap<u64, Escaped>,
 }
 
 impl Host<'_> {
-    fn escape(&mut self, exception: PyErr) -> Interrupted {
-        self.escaped.get_or_insert(Escaped(exception));
+    fn escape(&mut self, request: u64, escaped: Escaped) -> Interrupted {
+        self.escaped.entry(request).or_insert(escaped);
         Interrupted
     }
 }
@@ -205,24 +363,30 @@ impl Host<'_> {
 impl HostFunctions for Host<'_> {
     fn call(
         &mut self,
+        request: u64,
         function: u32,
         arguments: Vec<Value>,
     ) -> Result<Result<Value, HostError>, Interrupted> {
         Python::attach(|py| {
-            let function = {
-                let functions = self.runtime.functions.lock();
-                functions[function as usize].clone_ref(py)
-            };
-            let called = self.runtime.callbacks.call(py, function.bind(py), &arguments, &mut self.raised);
-            called.map_err(|Escaped(exception)| self.escape(exception))
+            let called = self.runtime.callbacks.call(py, function, &arguments);
+            called.map_err(|escaped| self.escape(request, escaped))
         })
+    }
+
+    fn start(&mut self, call: u64, function: u32, arguments: Vec<Value>) {
+        let mut started = self.runtime.started.lock().unwrap_or_else(PoisonError::into_inner);
+        started.push(Started { call, function, arguments });
     }
 
     fn console(&mut self, level: ConsoleLevel, text: Text) {
         Python::attach(|py| self.runtime.callbacks.console(py, level, &text));
     }
 
+    fn unhandled_rejection(&mut self, error: JsError) {
+        Python::attach(|py| self.runtime.callbacks.unhandled_rejection(py, error));
+    }
+
     fn check_interrupt(&mut self) -> Result<(), Interrupted> {
-        run_signal_handlers().map_err(|exception| self.escape(exception))
+        run_signal_handlers().map_err(|exception| self.escape(0, Escaped(exception)))
     }
 }

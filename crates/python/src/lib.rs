@@ -8,6 +8,8 @@ mod from_python;
 mod functions;
 mod in_process;
 mod isolated;
+mod js_function;
+mod loop_turn;
 mod options;
 mod preflight;
 mod status;
@@ -23,7 +25,9 @@ mod _pydeno {
     #[pymodule_export]
     use super::in_process::InProcessRuntime;
     #[pymodule_export]
-    use super::isolated::{IsolatedRuntime, set_zygote_rotation, shut_down};
+    use super::isolated::{IsolatedRuntime, Socket, set_zygote_rotation, shut_down};
+    #[pymodule_export]
+    use super::js_function::JsFunction;
     #[pymodule_export]
     use super::preflight::{SourcePolicy, check_source};
     #[pymodule_export]

@@ -52,10 +52,15 @@ pub(crate) fn isolated(options: &Bound<'_, PyDict>) -> PyResult<Options> {
         max_memory: entry(options, "max_memory")?,
         max_heap_size: entry(options, "max_heap_size")?,
         max_host_calls: entry(options, "max_host_calls")?,
+        max_inflight_host_calls: entry(options, "max_inflight_host_calls")?,
+        max_host_wait: seconds(options, "max_host_wait")?,
         max_value_bytes: entry(options, "max_serialization_bytes")?,
         max_value_nodes: nodes(entry(options, "max_serialization_bytes")?),
         max_value_depth: entry(options, "max_serialization_depth")?,
         console: entry(options, "enable_console")?,
+        clock: entry(options, "clock")?,
+        random_seed: entry(options, "random_seed")?,
+        strict_eval: entry(options, "strict_eval")?,
     })
 }
 

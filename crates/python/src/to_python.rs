@@ -1,5 +1,7 @@
 //! Values as Python objects.
 
+use std::sync::Arc;
+
 use pydeno_wire::{BigInt, MAX_SAFE_INTEGER, Path, Segment, Text, Value};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
@@ -8,6 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PySet, PyString};
 
 use crate::errors;
+use crate::js_function::Home;
 use crate::undefined;
 
 /// The Python object for a value.
@@ -16,16 +19,21 @@ use crate::undefined;
 ///
 /// `ConversionError` where Python has no such object: a date before year 1 or after year 9999, a member of a set or a
 /// key of a map that cannot be hashed.
-pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
-    ToPython { py, path: Path::root() }.convert(value)
+pub(crate) fn to_python<'py>(
+    py: Python<'py>,
+    value: &Value,
+    home: &Arc<Home>,
+) -> PyResult<Bound<'py, PyAny>> {
+    ToPython { py, home, path: Path::root() }.convert(value)
 }
 
-struct ToPython<'py> {
+struct ToPython<'py, 'h> {
     py: Python<'py>,
+    home: &'h Arc<Home>,
     path: Path,
 }
 
-impl<'py> ToPython<'py> {
+impl<'py> ToPython<'py, '_> {
     /// Recursion is bounded by the depth that the value was decoded under.
     fn convert(&mut self, value: &Value) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
@@ -36,9 +44,7 @@ impl<'py> ToPython<'py> {
             Value::Number(value) => number_to_python(py, *value),
             Value::BigInt(value) => bigint_to_python(py, value)?,
             Value::String(text) => text_to_python(py, text)?.into_any(),
-            Value::Function(_) => {
-                return Err(errors::conversion(py, &self.path, "a function does not cross here"));
-            }
+            Value::Function(function) => self.home.adopt(py, function)?,
             Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
             Value::Date(milliseconds) => self.date(*milliseconds)?,
             Value::Array(items) => {

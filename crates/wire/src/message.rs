@@ -126,9 +126,9 @@ pub enum WorkerMessage {
     },
     /// Nothing is left to run before an answer to an asynchronous call, or another request, arrives.
     Waiting {
-        /// How many answers to asynchronous calls the worker has taken since its start. Fewer than the host has sent means
-        /// that the two crossed, and that the worker goes on at once.
-        answers: u64,
+        /// How many requests, answers to asynchronous calls and cancellations the worker has taken since its start. Fewer
+        /// than the host has sent means that something crossed this message, and that the worker goes on at once.
+        taken: u64,
     },
     /// The guest wrote to `console`.
     Console {

@@ -77,7 +77,7 @@ fn worker_messages_look_like_this() {
         (console(ConsoleLevel::Info), "83 03 02 6174"),
         (console(ConsoleLevel::Warn), "83 03 03 6174"),
         (console(ConsoleLevel::Error), "83 03 04 6174"),
-        (WorkerMessage::Waiting { answers: 2 }, "82 05 02"),
+        (WorkerMessage::Waiting { taken: 2 }, "82 05 02"),
         (done(Ok(Value::Number(2.0))), "84 04 07 82 00 02 80"),
         (done(Ok(function)), "84 04 07 82 00 d827 82 03 6167 80"),
         (stray, "84 04 07 82 00 f6 81 85 01 6145 616d 6173 81 84 01 02 6166 6161"),

@@ -39,14 +39,17 @@ impl Link {
         self.reader.set_limit(HostMessage::max_encoded_bytes(&budget));
     }
 
-    /// Sends one message.
+    /// Adds a message to what goes out with the next [`flush`](Self::flush).
     ///
     /// # Errors
     ///
-    /// A value in it is over the budget; nothing was sent.
-    pub(crate) fn send(&mut self, message: &WorkerMessage) -> Result<(), EncodeError> {
-        self.output.clear();
-        encode_frame(&mut self.output, message, &self.budget)?;
+    /// A value in it is over the budget; nothing was added.
+    pub(crate) fn queue(&mut self, message: &WorkerMessage) -> Result<(), EncodeError> {
+        encode_frame(&mut self.output, message, &self.budget)
+    }
+
+    /// Sends what was queued.
+    pub(crate) fn flush(&mut self) {
         let mut rest = &self.output[..];
         while !rest.is_empty() {
             match send(&self.socket, rest, SendFlags::NOSIGNAL) {
@@ -55,6 +58,17 @@ impl Link {
                 Err(_) => hung_up(),
             }
         }
+        self.output.clear();
+    }
+
+    /// Sends one message, after what was queued.
+    ///
+    /// # Errors
+    ///
+    /// A value in it is over the budget; it was not sent.
+    pub(crate) fn send(&mut self, message: &WorkerMessage) -> Result<(), EncodeError> {
+        self.queue(message)?;
+        self.flush();
         Ok(())
     }
 
@@ -71,8 +85,8 @@ impl Link {
         }
     }
 
-    /// Looks, without waiting, whether the host wants the evaluation `id` stopped.
-    pub(crate) fn is_cancelled(&mut self, id: u64) -> io::Result<bool> {
+    /// Looks, without waiting, whether the host wants one of these requests stopped.
+    pub(crate) fn is_cancelled(&mut self, requests: &[u64]) -> io::Result<bool> {
         self.fill(RecvFlags::DONTWAIT)?;
         while let Some(message) = self.decode()? {
             self.early.push_back(message);
@@ -80,7 +94,7 @@ impl Link {
         Ok(self
             .early
             .iter()
-            .any(|message| matches!(message, HostMessage::Cancel { id: wanted } if *wanted == id)))
+            .any(|message| matches!(message, HostMessage::Cancel { id } if requests.contains(id))))
     }
 
     fn decode(&mut self) -> io::Result<Option<HostMessage>> {

@@ -1,19 +1,20 @@
 //! A worker: confined, then a loop over what the host asks.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use pydeno_engine::{Engine, EvalLimits, Isolate, IsolateOptions};
+use pydeno_engine::{Ended, Engine, EvalLimits, Isolate, IsolateOptions, StepLimits};
 use pydeno_sandbox::{Layer, Request};
 use pydeno_wire::message::BUILD;
 use pydeno_wire::message::{
     Binding, Failure, HostError, HostMessage, JsError, Limits, Ready, SandboxMode, Start, WorkerMessage,
 };
-use pydeno_wire::{Budget, EncodeError, Text, Value};
+use pydeno_wire::{Budget, EncodeError, Value};
 use rustix::process::Pid;
 
 use crate::engine_descriptors::EngineDescriptors;
@@ -81,135 +82,297 @@ fn confine_and_serve(
     if refused {
         return link.send(&WorkerMessage::Refused(report)).map_err(io::Error::other);
     }
-    let mut isolate = Isolate::new(engine, &IsolateOptions::default()).map_err(io::Error::other)?;
+    let isolate = Isolate::new(engine, &IsolateOptions::default()).map_err(io::Error::other)?;
     let ready = Ready { build: BUILD.to_owned(), engine: engine.library().to_owned(), sandbox: report };
     link.send(&WorkerMessage::Ready(ready)).map_err(io::Error::other)?;
 
-    let HostMessage::Start(Start { limits, .. }) = link.receive()? else {
+    let HostMessage::Start(start) = link.receive()? else {
         return Err(io::Error::other("the first message is not the limits"));
     };
-    link.set_budget(Budget::from(&limits));
-    let link = Rc::new(RefCell::new(link));
-    if limits.console {
-        let console = Rc::clone(&link);
-        isolate.set_console(Box::new(move |level, text| {
-            // A console line is cut to its bound, so it has no budget to pass.
-            let _ = console.borrow_mut().send(&WorkerMessage::Console { level, text });
-        }));
-    }
-    Worker { isolate, link, limits, calls: Rc::default(), refused_binding: None }.serve()
+    link.set_budget(Budget::from(&start.limits));
+    Worker::new(isolate, link, &start).serve()
 }
 
+/// The loop over what the host asks, and what its parts share. Guest code runs inside most of its methods and calls back
+/// into others, so nothing is borrowed while it does.
 struct Worker {
     isolate: Isolate,
-    link: Rc<RefCell<Link>>,
+    link: RefCell<Link>,
     limits: Limits,
-    calls: Rc<RefCell<Calls>>,
+    last_call: Cell<u64>,
+    /// Requests, answers to asynchronous calls, and cancellations that were taken so far.
+    taken: Cell<u64>,
+    /// The requests on whose behalf the guest runs now, innermost last.
+    running: RefCell<Vec<u64>>,
+    /// Those of them that the host wants stopped.
+    cancelled: RefCell<Vec<u64>>,
+    /// The request of each asynchronous call that is not answered.
+    in_flight: RefCell<HashMap<u64, u64>>,
+    /// What came while the guest waited for a synchronous call and has to wait for the guest.
+    later: RefCell<VecDeque<HostMessage>>,
+    /// What ended while the guest waited for a synchronous call.
+    ended: RefCell<Vec<Ended>>,
     /// A binding that the guest's own globals forbid. Bindings are not answered, so the next evaluation says it.
-    refused_binding: Option<Failure>,
-}
-
-/// What the host functions of one worker share.
-#[derive(Default)]
-struct Calls {
-    last_id: u64,
-    /// The evaluation that runs.
-    evaluation: u64,
-    /// Whether the host has asked for its end.
-    cancelled: bool,
+    refused_binding: Cell<Option<Failure>>,
+    /// Why nothing can be evaluated: something that was asked for at the start is not to be had of this engine.
+    unusable: Option<Failure>,
 }
 
 impl Worker {
-    fn serve(mut self) -> io::Result<()> {
+    fn new(isolate: Isolate, link: Link, start: &Start) -> Rc<Self> {
+        let unusable = prepare(&isolate, start).err().map(|reason| Failure::Js(type_error(&reason)));
+        let worker = Rc::new(Self {
+            isolate,
+            link: RefCell::new(link),
+            limits: start.limits,
+            last_call: Cell::new(0),
+            taken: Cell::new(0),
+            running: RefCell::default(),
+            cancelled: RefCell::default(),
+            in_flight: RefCell::default(),
+            later: RefCell::default(),
+            ended: RefCell::default(),
+            refused_binding: Cell::new(None),
+            unusable,
+        });
+        if start.limits.console {
+            let console = Rc::downgrade(&worker);
+            worker.isolate.set_console(Box::new(move |level, text| {
+                if let Some(worker) = console.upgrade() {
+                    // A console line is cut to its bound, so it has no budget to pass.
+                    let _ = worker.link.borrow_mut().send(&WorkerMessage::Console { level, text });
+                }
+            }));
+        }
+        worker
+    }
+
+    fn serve(self: &Rc<Self>) -> io::Result<()> {
         loop {
-            let message = self.link.borrow_mut().receive()?;
-            match message {
-                HostMessage::Bind(bindings) => bindings.into_iter().for_each(|binding| self.bind(binding)),
-                HostMessage::Eval { id, source, name, timeout_ms } => {
-                    let outcome = match self.refused_binding.take() {
-                        Some(failure) => Err(failure),
-                        None => self.eval(id, &source, &name, timeout_ms),
-                    };
-                    self.done(id, outcome).map_err(io::Error::other)?;
+            let message = match self.later.borrow_mut().pop_front() {
+                Some(message) => message,
+                None => self.link.borrow_mut().receive()?,
+            };
+            if matches!(message, HostMessage::Start(_)) {
+                return Err(io::Error::other("limits for a second time"));
+            }
+            self.take(message);
+            self.tell_ended();
+            let mut link = self.link.borrow_mut();
+            if self.isolate.is_pending() && self.later.borrow().is_empty() {
+                // A message of a number is within every bound.
+                let _ = link.queue(&WorkerMessage::Waiting { taken: self.taken.get() });
+            }
+            link.flush();
+        }
+    }
+
+    /// Does what a message asks for.
+    fn take(self: &Rc<Self>, message: HostMessage) {
+        match message {
+            HostMessage::Bind(bindings) => bindings.into_iter().for_each(|binding| self.bind(binding)),
+            HostMessage::Eval { id, source, name, timeout_ms } => {
+                self.request(id, timeout_ms, |limits| {
+                    self.isolate.begin_eval(id, &source, &name, limits);
+                });
+            }
+            HostMessage::Invoke { id, function, arguments, timeout_ms } => {
+                self.request(id, timeout_ms, |limits| {
+                    self.isolate.begin_invoke(id, function, &arguments, limits);
+                });
+            }
+            HostMessage::Answer { id, outcome } => {
+                self.count();
+                let request = self.in_flight.borrow_mut().remove(&id);
+                if let Some(request) = request {
+                    self.step(request, |cancelled| {
+                        self.isolate.settle(id, outcome, &StepLimits { cancelled });
+                    });
                 }
-                // It crossed the end of its evaluation on the way.
-                HostMessage::Cancel { .. } => {}
-                HostMessage::Start(_)
-                | HostMessage::Answer { .. }
-                | HostMessage::Invoke { .. }
-                | HostMessage::Release(_) => {
-                    return Err(io::Error::other("an answer or limits that nobody asked for"));
-                }
+            }
+            HostMessage::Cancel { id } => {
+                self.count();
+                self.isolate.cancel(id);
+            }
+            HostMessage::Release(functions) => self.isolate.release(&functions),
+            HostMessage::Start(_) => {}
+        }
+    }
+
+    fn count(&self) {
+        self.taken.set(self.taken.get() + 1);
+    }
+
+    /// Begins a request, unless there is a reason why none can be.
+    fn request(&self, id: u64, timeout_ms: u64, begin: impl FnOnce(&EvalLimits<'_>)) {
+        self.count();
+        let refusal = self.unusable.clone().or_else(|| self.refused_binding.take());
+        if let Some(failure) = refusal {
+            self.queue_done(id, Err(failure), Vec::new());
+            return;
+        }
+        self.step(id, |cancelled| {
+            begin(&EvalLimits {
+                timeout: Duration::from_millis(timeout_ms),
+                cancelled,
+                max_heap_bytes: self.limits.max_heap_bytes,
+                budget: Budget::from(&self.limits),
+            });
+        });
+    }
+
+    /// Runs the guest on behalf of a request.
+    fn step(&self, request: u64, run: impl FnOnce(&dyn Fn() -> bool)) {
+        self.running.borrow_mut().push(request);
+        run(&|| self.is_cancelled());
+        self.running.borrow_mut().pop();
+        if self.running.borrow().is_empty() {
+            self.cancelled.borrow_mut().clear();
+        }
+    }
+
+    /// Whether the host wants the guest stopped. Asked now and then while it runs, so this is also when calls that it
+    /// has started meanwhile go out.
+    fn is_cancelled(&self) -> bool {
+        // A guest that is stopped in the middle of a message, in a host function, is asked again later.
+        let Ok(mut link) = self.link.try_borrow_mut() else { return false };
+        link.flush();
+        let running = self.running.borrow();
+        self.cancelled.borrow().iter().any(|id| running.contains(id))
+            || link.is_cancelled(&running).unwrap_or(true)
+    }
+
+    /// Queues the outcomes of the requests that have ended.
+    fn tell_ended(&self) {
+        let mut ended: Vec<Ended> = self.ended.take();
+        ended.extend(std::iter::from_fn(|| self.isolate.take_ended()));
+        ended.into_iter().for_each(|ended| self.tell(ended));
+    }
+
+    /// Queues the outcome of a request that has ended inside a synchronous call. What else has ended meanwhile is told
+    /// when the guest has left the call.
+    fn tell_nested(&self, request: u64) {
+        while let Some(ended) = self.isolate.take_ended() {
+            if ended.request == request {
+                self.tell(ended);
+            } else {
+                self.ended.borrow_mut().push(ended);
             }
         }
     }
 
-    fn eval(&mut self, id: u64, source: &Text, name: &str, timeout_ms: u64) -> Result<Value, Failure> {
-        {
-            let mut calls = self.calls.borrow_mut();
-            calls.evaluation = id;
-            calls.cancelled = false;
-        }
-        let link = Rc::clone(&self.link);
-        let calls = Rc::clone(&self.calls);
-        let cancelled =
-            move || calls.borrow().cancelled || link.borrow_mut().is_cancelled(id).unwrap_or(true);
-        let limits = EvalLimits {
-            timeout: Duration::from_millis(timeout_ms),
-            cancelled: &cancelled,
-            max_heap_bytes: self.limits.max_heap_bytes,
-            budget: Budget::from(&self.limits),
-        };
-        self.isolate.eval(source, name, &limits)
+    fn tell(&self, Ended { request, outcome, unhandled }: Ended) {
+        self.in_flight.borrow_mut().retain(|_, caller| *caller != request);
+        self.queue_done(request, outcome, unhandled);
     }
 
-    /// Sends the outcome, or why it cannot cross after all.
-    fn done(&self, id: u64, outcome: Result<Value, Failure>) -> Result<(), EncodeError> {
+    /// Queues an outcome, or why it cannot cross after all.
+    fn queue_done(&self, id: u64, outcome: Result<Value, Failure>, unhandled: Vec<JsError>) {
         let mut link = self.link.borrow_mut();
-        link.send(&WorkerMessage::Done { id, outcome, unhandled: Vec::new() }).or_else(|error| {
-            let failure = conversion_failure(&error);
-            link.send(&WorkerMessage::Done { id, outcome: Err(failure), unhandled: Vec::new() })
-        })
+        let mut done = WorkerMessage::Done { id, outcome, unhandled };
+        if let Err(error) = link.queue(&done) {
+            if let WorkerMessage::Done { outcome, .. } = &mut done {
+                *outcome = Err(conversion_failure(&error));
+            }
+            // What is left are sentences, which are cut to their bounds.
+            let _ = link.queue(&done);
+        }
     }
 
-    fn bind(&mut self, binding: Binding) {
-        let Binding { function, object, name, .. } = binding;
-        let link = Rc::clone(&self.link);
-        let calls = Rc::clone(&self.calls);
-        let call = Box::new(move |arguments| call_host(&link, &calls, function, arguments));
-        if let Err(error) = self.isolate.bind(object.as_ref(), &name, call) {
-            let message = error.to_string().as_str().into();
-            let error = JsError { name: "TypeError".into(), message, ..JsError::default() };
-            self.refused_binding.get_or_insert(Failure::Js(error));
+    fn bind(self: &Rc<Self>, binding: Binding) {
+        let Binding { function, object, name, asynchronous } = binding;
+        let worker = Rc::downgrade(self);
+        let bound = if asynchronous {
+            let start = Box::new(move |request, arguments| match worker.upgrade() {
+                Some(worker) => worker.start_call(request, function, arguments),
+                None => process::exit(FAILED),
+            });
+            self.isolate.bind_async(object.as_ref(), &name, start)
+        } else {
+            let call = Box::new(move |request, arguments| match worker.upgrade() {
+                Some(worker) => worker.call_host(request, function, arguments),
+                None => process::exit(FAILED),
+            });
+            self.isolate.bind(object.as_ref(), &name, call)
+        };
+        if let Err(error) = bound {
+            let refusal = Failure::Js(type_error(&error.to_string()));
+            let first = self.refused_binding.take();
+            self.refused_binding.set(first.or(Some(refusal)));
+        }
+    }
+
+    fn next_call(&self) -> u64 {
+        self.last_call.set(self.last_call.get() + 1);
+        self.last_call.get()
+    }
+
+    /// A call of an asynchronous host function. It goes out when the guest has nothing left to run, or with the next look
+    /// at what the host wants.
+    fn start_call(&self, request: u64, function: u32, arguments: Vec<Value>) -> Result<u64, HostError> {
+        let id = self.next_call();
+        let call = WorkerMessage::Call { id, request, function, arguments };
+        self.link.borrow_mut().queue(&call).map_err(|error| cannot_cross(&error))?;
+        self.in_flight.borrow_mut().insert(id, request);
+        Ok(id)
+    }
+
+    /// A call of a synchronous host function: the guest stands still until the answer is there, unless the host invokes a
+    /// function of it meanwhile.
+    fn call_host(
+        self: &Rc<Self>,
+        request: u64,
+        function: u32,
+        arguments: Vec<Value>,
+    ) -> Result<Value, HostError> {
+        let id = self.next_call();
+        let call = WorkerMessage::Call { id, request, function, arguments };
+        self.link.borrow_mut().send(&call).map_err(|error| cannot_cross(&error))?;
+        loop {
+            let message = self.link.borrow_mut().receive();
+            match message {
+                Ok(HostMessage::Answer { id: answered, outcome }) if answered == id => return outcome,
+                Ok(message @ HostMessage::Invoke { id, .. }) => {
+                    self.take(message);
+                    self.tell_nested(id);
+                    self.link.borrow_mut().flush();
+                }
+                Ok(message @ HostMessage::Release(_)) => self.take(message),
+                Ok(HostMessage::Cancel { id }) if self.running.borrow().contains(&id) => {
+                    self.count();
+                    self.cancelled.borrow_mut().push(id);
+                }
+                Ok(
+                    message
+                    @ (HostMessage::Answer { .. } | HostMessage::Bind(_) | HostMessage::Cancel { .. }),
+                ) => self.later.borrow_mut().push_back(message),
+                // The host is gone or talks nonsense; either way there is nothing to go on with.
+                Ok(HostMessage::Start(_) | HostMessage::Eval { .. }) | Err(_) => process::exit(FAILED),
+            }
         }
     }
 }
 
-/// One call of a host function: the guest stands still until the answer is there.
-fn call_host(
-    link: &RefCell<Link>,
-    calls: &RefCell<Calls>,
-    function: u32,
-    arguments: Vec<Value>,
-) -> Result<Value, HostError> {
-    let (id, evaluation) = {
-        let mut calls = calls.borrow_mut();
-        calls.last_id += 1;
-        (calls.last_id, calls.evaluation)
-    };
-    let mut link = link.borrow_mut();
-    if let Err(error) = link.send(&WorkerMessage::Call { id, request: evaluation, function, arguments }) {
-        let message = format!("the arguments cannot cross: {error}");
-        return Err(HostError { name: "TypeError".into(), message: message.into() });
+/// Makes the guest's world as the host wants it, before any guest code.
+fn prepare(isolate: &Isolate, start: &Start) -> Result<(), String> {
+    if let Some(milliseconds) = start.clock {
+        isolate.freeze_clock(milliseconds).map_err(|error| error.to_string())?;
     }
-    loop {
-        match link.receive() {
-            Ok(HostMessage::Answer { id: answered, outcome }) if answered == id => return outcome,
-            Ok(HostMessage::Cancel { id }) => calls.borrow_mut().cancelled |= id == evaluation,
-            // The host is gone or talks nonsense; either way there is nothing to go on with.
-            Ok(_) | Err(_) => process::exit(FAILED),
-        }
+    if let Some(seed) = start.random_seed {
+        isolate.seed_random(seed);
     }
+    if start.strict_eval {
+        isolate.forbid_eval().map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn type_error(message: &str) -> JsError {
+    JsError { name: "TypeError".into(), message: message.into(), ..JsError::default() }
+}
+
+fn cannot_cross(error: &EncodeError) -> HostError {
+    HostError { name: "TypeError".into(), message: format!("the arguments cannot cross: {error}").into() }
 }
 
 fn conversion_failure(error: &EncodeError) -> Failure {

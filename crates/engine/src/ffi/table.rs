@@ -125,6 +125,9 @@ table! {
         fn JSBigIntCreateWithString(ContextRef, StringRef, *mut ValueRef) -> ValueRef;
 
         fn JSObjectMakeDate(ContextRef, usize, *const ValueRef, *mut ValueRef) -> ObjectRef;
+        fn JSObjectMakeDeferredPromise(
+            ContextRef, *mut ObjectRef, *mut ObjectRef, *mut ValueRef
+        ) -> ObjectRef;
         fn JSObjectMakeFunctionWithCallback(ContextRef, StringRef, FunctionCallback) -> ObjectRef;
         fn JSObjectMakeTypedArray(ContextRef, c_uint, usize, *mut ValueRef) -> ObjectRef;
         fn JSObjectGetTypedArrayBytesPtr(ContextRef, ObjectRef, *mut ValueRef) -> *mut c_void;
@@ -151,6 +154,10 @@ table! {
             GroupRef, f64, ShouldTerminateCallback, *mut c_void
         );
         fn clear_execution_time_limit = c"JSContextGroupClearExecutionTimeLimit" (GroupRef);
+        fn set_unhandled_rejection_callback = c"JSGlobalContextSetUnhandledRejectionCallback" (
+            ContextRef, ObjectRef, *mut ValueRef
+        );
+        fn set_eval_enabled = c"JSGlobalContextSetEvalEnabled" (ContextRef, bool, StringRef);
         fn memory_usage_statistics = c"JSGetMemoryUsageStatistics" (ContextRef) -> ObjectRef;
         fn collect_garbage_now = c"JSSynchronousGarbageCollectForDebugging" (ContextRef);
         fn configure_signal_for_gc = c"JSConfigureSignalForGC" (c_int) -> bool;

@@ -42,6 +42,20 @@
     }
   }
 
+  // Calls a function, and tells how that ended as `watch` does. Reactions run before the host reads it, so each call has a
+  // record of its own.
+  function invoke(callee, values) {
+    const ending = { __proto__: null, state: 0, value: undefined };
+    try {
+      ending.value = apply(callee, undefined, values);
+      ending.state = 1;
+    } catch (thrown) {
+      ending.value = thrown;
+      ending.state = 2;
+    }
+    return ending;
+  }
+
   // A `Map` from a list of keys and values in turn.
   function makeMap(contents, count) {
     const map = new Map();
@@ -102,6 +116,7 @@
   return {
     __proto__: null,
     watch: guard(watch),
+    invoke,
     makeMap: guard(makeMap),
     makeSet: guard(makeSet),
     unpin: guard(unpin),

@@ -28,9 +28,9 @@
     list: () => setPrototypeOf([], null),
 
     failure,
-    guard: (body) => (a, b, c, d) => {
+    guard: (body) => (a, b, c, d, e) => {
       try {
-        return body(a, b, c, d);
+        return body(a, b, c, d, e);
       } catch (thrown) {
         failure.thrown = thrown;
         return failure;
@@ -77,6 +77,7 @@
     setAdd: Set.prototype.add,
 
     dateTime: Date.prototype.getTime,
+    dateString: Date.prototype.toString,
     dateText: Date.prototype.toISOString,
     bigIntText: BigInt.prototype.toString,
     symbolText: Symbol.prototype.toString,
@@ -84,6 +85,15 @@
     slice: String.prototype.slice,
     quote: JSON.stringify,
     then: Promise.prototype.then,
+
+    construct: Reflect.construct,
+    bindFunction: Function.prototype.bind,
+    ownKeys: Reflect.ownKeys,
+    Date,
+    Proxy,
+    WeakMap,
+    weakMapGet: WeakMap.prototype.get,
+    weakMapSet: WeakMap.prototype.set,
 
     Error, TypeError, RangeError, SyntaxError, ReferenceError, URIError, EvalError,
   };

@@ -9,12 +9,12 @@
   const {
     apply, guard, setPrototypeOf, getOwnPropertyDescriptor, hasOwn, keys, list, ObjectPrototype, Bytes, Numbers, isView,
     setTypedArray, arrayBuffer, arrayOffset, arrayLength, viewBuffer, viewOffset, viewLength, bufferLength,
-    bufferDetached, mapSize, mapForEach, setSize, setForEach, dateTime, bigIntText, join,
+    bufferDetached, mapSize, mapForEach, setSize, setForEach, dateTime, bigIntText, join, slice,
   } = builtins;
 
   // Operations, as in tape.rs.
   const UNDEFINED = 0, NULL = 1, FALSE = 2, TRUE = 3, NUMBER = 4, STRING = 5, BIGINT = 6, DATE = 7, BYTES = 8;
-  const ARRAY = 9, OBJECT = 10, OBJECT_AGAIN = 11, SET = 12, MAP = 13;
+  const ARRAY = 9, OBJECT = 10, OBJECT_AGAIN = 11, SET = 12, MAP = 13, FUNCTION = 14;
 
   // Classes, four bits each, as in class.rs.
   const CLASS_OTHER = 0, CLASS_ARRAY = 1, CLASS_FUNCTION = 2, CLASS_PROXY = 3, CLASS_DATE = 4, CLASS_BYTES = 5, CLASS_MAP = 6;
@@ -23,25 +23,31 @@
   const CLASSES_AT_ONCE = 7;
 
   // Refusals, as in tape.rs.
-  const IS_FUNCTION = 1, IS_SYMBOL = 2, IS_PROXY = 3, IS_GETTER = 4, IS_PROMISE = 5, TOO_DEEP = 6, TOO_MANY_NODES = 7;
-  const TOO_MANY_BYTES = 8, INVALID_DATE = 9, IS_DETACHED = 10, IS_CYCLIC = 11, IS_ERROR = 13, IS_OPAQUE = 14;
+  const IS_SYMBOL = 2, IS_PROXY = 3, IS_GETTER = 4, IS_PROMISE = 5, TOO_DEEP = 6, TOO_MANY_NODES = 7;
+  const TOO_MANY_BYTES = 8, INVALID_DATE = 9, IS_DETACHED = 10, IS_CYCLIC = 11, IS_ERROR = 13, IS_OPAQUE = 14, TOO_MANY_FUNCTIONS = 15;
 
   // Steps of a path, as in tape.rs.
   const KEY = 0, INDEX = 1, MEMBER = 2, MAP_KEY = 3, MAP_VALUE = 4;
 
-  // The tape begins with the number of its numbers, of nodes and of bytes, and of byte arrays.
-  const HEADER = 4;
+  // The tape begins with the number of its numbers, of nodes and of bytes, of byte arrays and of functions.
+  const HEADER = 5;
+  const MAX_NAME = 200;
   const SMALL = 4096;
   const ACCESSOR = { __proto__: null };
   const NO_ARGUMENTS = list();
   const HEXADECIMAL = list();
   HEXADECIMAL[0] = 16;
+  const FROM_THE_BEGINNING = list();
+  FROM_THE_BEGINNING[0] = 0;
+  FROM_THE_BEGINNING[1] = MAX_NAME;
   const NOTHING_BETWEEN = list();
   NOTHING_BETWEEN[0] = "";
   const one = list();
   const two = list();
 
-  const result = { __proto__: null, tape: new Numbers(SMALL), text: "", buffers: null, path: null, steps: 0 };
+  const result = {
+    __proto__: null, tape: new Numbers(SMALL), text: "", buffers: null, functions: null, path: null, steps: 0,
+  };
 
   let tape = result.tape;
   let capacity = SMALL;
@@ -50,6 +56,10 @@
   let textCount = 0;
   let buffers = null;
   let bufferCount = 0;
+  // In the order of the tape, which therefore has no numbers of them.
+  let functions = null;
+  let functionCount = 0;
+  let maxFunctions = 0;
   let nodes = 0;
   let bytes = 0;
   let maxNodes = 0;
@@ -126,7 +136,20 @@
       return true;
     }
     if (typeof value === "bigint") return addText(BIGINT, apply(bigIntText, value, HEXADECIMAL));
-    return refuse(typeof value === "symbol" ? IS_SYMBOL : IS_FUNCTION);
+    if (typeof value === "symbol") return refuse(IS_SYMBOL);
+    return classify(value) === CLASS_PROXY ? refuse(IS_PROXY) : callable(value);
+  }
+
+  // A function stays with the guest. Its name is what it calls itself, if that is a string.
+  function callable(value) {
+    if (functionCount >= maxFunctions) return refuse(TOO_MANY_FUNCTIONS);
+    functions[functionCount++] = value;
+    const descriptor = getOwnPropertyDescriptor(value, "name");
+    if (descriptor === undefined) return addText(FUNCTION, "");
+    setPrototypeOf(descriptor, null);
+    const name = descriptor.value;
+    if (typeof name !== "string") return addText(FUNCTION, "");
+    return addText(FUNCTION, name.length > MAX_NAME ? apply(slice, name, FROM_THE_BEGINNING) : name);
   }
 
   function object(value, kind, depth) {
@@ -135,7 +158,7 @@
     if (kind === CLASS_ARRAY) return items(ARRAY, value, value.length, value, depth);
     switch (kind) {
       case CLASS_FUNCTION:
-        return refuse(IS_FUNCTION);
+        return callable(value);
       case CLASS_PROXY:
         return refuse(IS_PROXY);
       case CLASS_PROMISE:
@@ -369,15 +392,17 @@
   }
 
   // Flattens a value into `result` and returns the number of the reason why not, 0 when it did.
-  function flatten(value, nodeLimit, byteLimit, depthLimit) {
+  function flatten(value, nodeLimit, byteLimit, depthLimit, functionLimit) {
     end = HEADER;
-    textCount = bufferCount = bytes = refusal = stepCount = 0;
+    textCount = bufferCount = functionCount = bytes = refusal = stepCount = 0;
     nodes = 1;
     maxNodes = nodeLimit;
     maxBytes = byteLimit;
     maxDepth = depthLimit;
+    maxFunctions = functionLimit;
     texts = list();
     buffers = list();
+    functions = list();
     shapes = list();
     shapeBytes = list();
     steps = list();
@@ -391,8 +416,10 @@
     tape[1] = nodes;
     tape[2] = bytes;
     tape[3] = bufferCount;
+    tape[4] = functionCount;
     result.tape = tape;
     result.buffers = buffers;
+    result.functions = functions;
     result.text = textCount === 1 ? texts[0] : apply(join, texts, NOTHING_BETWEEN);
     result.path = null;
     if (!taken) {
@@ -405,7 +432,7 @@
       result.steps = stepCount;
       findCycle();
     }
-    texts = buffers = shapes = shapeBytes = steps = stepKeys = containers = null;
+    texts = buffers = functions = shapes = shapeBytes = steps = stepKeys = containers = null;
     return refusal;
   }
 
@@ -413,6 +440,7 @@
   function release() {
     result.text = "";
     result.buffers = null;
+    result.functions = null;
     if (capacity > SMALL) {
       capacity = SMALL;
       tape = result.tape = new Numbers(SMALL);

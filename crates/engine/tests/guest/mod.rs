@@ -4,9 +4,12 @@
 
 use std::time::Duration;
 
-use pydeno_engine::{Engine, EvalLimits, HostFunction, Isolate, IsolateOptions};
-use pydeno_wire::message::{Failure, JsError};
+use pydeno_engine::{Engine, EvalLimits, Isolate, IsolateOptions};
+use pydeno_wire::message::{Failure, HostError, JsError};
 use pydeno_wire::{Text, Value};
+
+/// A host function that does not ask on whose behalf it is called.
+pub type Plain = Box<dyn Fn(Vec<Value>) -> Result<Value, HostError>>;
 
 pub struct Guest(pub Isolate);
 
@@ -16,20 +19,20 @@ impl Guest {
         Self(Isolate::new(engine, &IsolateOptions::default()).expect("an isolate can be made"))
     }
 
-    pub fn eval(&mut self, source: &str) -> Result<Value, Failure> {
+    pub fn eval(&self, source: &str) -> Result<Value, Failure> {
         self.0.eval(&Text::from(source), "test.js", &EvalLimits::default())
     }
 
-    pub fn within(&mut self, timeout: Duration, source: &str) -> Result<Value, Failure> {
+    pub fn within(&self, timeout: Duration, source: &str) -> Result<Value, Failure> {
         let limits = EvalLimits { timeout, ..EvalLimits::default() };
         self.0.eval(&Text::from(source), "test.js", &limits)
     }
 
-    pub fn value(&mut self, source: &str) -> Value {
+    pub fn value(&self, source: &str) -> Value {
         self.eval(source).unwrap_or_else(|failure| panic!("{source}\nfailed: {failure:?}"))
     }
 
-    pub fn error(&mut self, source: &str) -> JsError {
+    pub fn error(&self, source: &str) -> JsError {
         match self.eval(source) {
             Err(Failure::Js(error)) => error,
             other => panic!("{source}\nthrew nothing: {other:?}"),
@@ -37,19 +40,20 @@ impl Guest {
     }
 
     /// Path and reason of a refused conversion.
-    pub fn refused(&mut self, source: &str) -> (String, String) {
+    pub fn refused(&self, source: &str) -> (String, String) {
         match self.eval(source) {
             Err(Failure::Conversion { path, reason }) => (path, reason),
             other => panic!("{source}\nwas converted: {other:?}"),
         }
     }
 
-    pub fn bind(&mut self, name: &str, function: HostFunction) {
+    pub fn bind(&self, name: &str, function: Plain) {
+        let function = Box::new(move |_, arguments| function(arguments));
         self.0.bind(None, &Text::from(name), function).expect("a new name can be bound");
     }
 
     /// Whether the isolate still works.
-    pub fn still_answers(&mut self) -> bool {
+    pub fn still_answers(&self) -> bool {
         self.eval("1 + 1") == Ok(number(2.0))
     }
 }

@@ -1,6 +1,10 @@
 use super::*;
 
+use crate::session::request::GRACE;
+
 use pydeno_wire::message::{JsError, LayerReport};
+
+mod overlapping;
 
 fn at(milliseconds: u64) -> Nanos {
     Nanos(milliseconds * 1_000_000)
@@ -37,7 +41,7 @@ fn configured(options: &Options) -> Session {
 
 fn running(options: &Options) -> (Session, u64) {
     let mut session = configured(options);
-    session.bind(None, &["f".into()]).unwrap();
+    session.bind(None, &["f".into()], &[false]).unwrap();
     let id = session.eval(at(0), "f()".into(), "script.js".to_owned()).unwrap();
     session.output().clear();
     (session, id)
@@ -45,6 +49,10 @@ fn running(options: &Options) -> (Session, u64) {
 
 fn call(id: u64) -> WorkerMessage {
     WorkerMessage::Call { id, request: 1, function: 0, arguments: vec![Value::Null] }
+}
+
+fn done(request: u64, outcome: Result<Value, Failure>, stopped: Option<Stopping>) -> Event {
+    Event::Done(Done { request, outcome, stopped, unhandled: vec![], given_up: vec![] })
 }
 
 fn violation(session: &mut Session, message: &WorkerMessage) -> String {
@@ -57,11 +65,14 @@ fn an_evaluation_with_a_host_call_goes_through_in_order() {
     let (mut session, id) = running(&Options::default());
     hear(&mut session, &call(1));
     let event = session.next_event(at(1)).unwrap();
-    assert_eq!(event, Some(Event::Call { function: 0, arguments: vec![Value::Null] }));
-    session.answer(at(2), Ok(Value::Number(7.0))).unwrap();
+    let arguments = vec![Value::Null];
+    let expected = Call { id: 1, request: id, function: 0, arguments, asynchronous: false };
+    assert_eq!(event, Some(Event::Call(expected)));
+    assert!(session.is_blocked());
+    session.answer(at(2), 1, Ok(Value::Number(7.0))).unwrap();
     assert_eq!(said(&mut session), [HostMessage::Answer { id: 1, outcome: Ok(Value::Number(7.0)) }]);
     hear(&mut session, &WorkerMessage::Done { id, outcome: Ok(Value::Number(7.0)), unhandled: vec![] });
-    let done = Event::Done { outcome: Ok(Value::Number(7.0)), stopped: None };
+    let done = done(id, Ok(Value::Number(7.0)), None);
     assert_eq!(session.next_event(at(3)), Ok(Some(done)));
     assert_eq!(session.next_event(at(3)), Ok(None));
 }
@@ -99,7 +110,7 @@ fn what_does_not_fit_the_state_is_a_violation() {
 
     let (mut session, id) = running(&Options::default());
     let other = WorkerMessage::Done { id: id + 1, outcome: Ok(Value::Null), unhandled: vec![] };
-    assert!(violation(&mut session, &other).contains("result"));
+    assert!(violation(&mut session, &other).contains("does not run"));
 
     let (mut session, id) = running(&Options::default());
     hear(&mut session, &call(1));
@@ -130,7 +141,7 @@ fn call_numbers_only_grow() {
     let (mut session, _) = running(&Options::default());
     hear(&mut session, &call(5));
     session.next_event(at(0)).unwrap();
-    session.answer(at(0), Ok(Value::Null)).unwrap();
+    session.answer(at(0), 5, Ok(Value::Null)).unwrap();
     assert!(violation(&mut session, &call(5)).contains("call 5 after call 5"));
 }
 
@@ -165,9 +176,9 @@ fn an_answer_over_the_budget_sends_nothing_and_can_be_replaced() {
     let (mut session, _) = running(&options);
     hear(&mut session, &call(1));
     session.next_event(at(0)).unwrap();
-    session.answer(at(0), Ok(Value::Bytes(vec![0; 1000]))).unwrap_err();
+    session.answer(at(0), 1, Ok(Value::Bytes(vec![0; 1000]))).unwrap_err();
     assert!(session.output().is_empty());
-    session.answer(at(0), Ok(Value::Null)).unwrap();
+    session.answer(at(0), 1, Ok(Value::Null)).unwrap();
 }
 
 #[test]
@@ -182,8 +193,12 @@ fn the_deadline_counts_the_guests_time_and_not_the_hosts() {
     assert_eq!(session.deadline(), at(1000 + grace));
     hear(&mut session, &call(1));
     session.next_event(at(400)).unwrap();
-    assert_eq!(session.deadline(), at(60_000), "in a host function only the request's own limit counts");
-    session.answer(at(10_000), Ok(Value::Null)).unwrap();
+    assert_eq!(
+        session.deadline(),
+        at(60_000 + grace),
+        "in a host function only the request's own limit counts"
+    );
+    session.answer(at(10_000), 1, Ok(Value::Null)).unwrap();
     assert_eq!(session.deadline(), at(10_600 + grace), "600 ms of the guest's second are left");
 }
 
@@ -194,8 +209,15 @@ fn the_request_timeout_bounds_everything() {
         request_timeout: Duration::from_secs(2),
         ..Options::default()
     };
-    let (session, _) = running(&options);
-    assert_eq!(session.deadline(), at(2000));
+    let (mut session, id) = running(&options);
+    assert_eq!(session.tick(at(1999)), at(2000));
+    assert!(!session.is_stopping(id));
+    session.tick(at(2000));
+    assert_eq!(said(&mut session), [HostMessage::Cancel { id }], "it is asked to end");
+    assert_eq!(session.deadline(), at(2000 + GRACE.as_millis() as u64), "and then killed");
+    hear(&mut session, &WorkerMessage::Done { id, outcome: Err(Failure::Cancelled), unhandled: vec![] });
+    let done = done(id, Err(Failure::Cancelled), Some(Stopping::RequestTimeout));
+    assert_eq!(session.next_event(at(2001)), Ok(Some(done)));
 }
 
 #[test]
@@ -204,7 +226,7 @@ fn one_call_too_many_stops_the_evaluation_without_asking_the_host() {
     let (mut session, id) = running(&options);
     hear(&mut session, &call(1));
     session.next_event(at(0)).unwrap();
-    session.answer(at(0), Ok(Value::Null)).unwrap();
+    session.answer(at(0), 1, Ok(Value::Null)).unwrap();
     session.output().clear();
 
     hear(&mut session, &call(2));
@@ -215,7 +237,7 @@ fn one_call_too_many_stops_the_evaluation_without_asking_the_host() {
     );
 
     hear(&mut session, &WorkerMessage::Done { id, outcome: Err(Failure::Cancelled), unhandled: vec![] });
-    let done = Event::Done { outcome: Err(Failure::Cancelled), stopped: Some(Stopping::HostCallBudget) };
+    let done = done(id, Err(Failure::Cancelled), Some(Stopping::HostCallBudget));
     assert_eq!(session.next_event(at(0)), Ok(Some(done)));
 }
 
@@ -224,9 +246,10 @@ fn the_call_budget_is_each_evaluations_own() {
     let options = Options { max_host_calls: 1, ..Options::default() };
     let (mut session, mut id) = running(&options);
     for call_id in 1..=3 {
-        hear(&mut session, &call(call_id));
-        assert!(matches!(session.next_event(at(0)), Ok(Some(Event::Call { .. }))));
-        session.answer(at(0), Ok(Value::Null)).unwrap();
+        let call = WorkerMessage::Call { id: call_id, request: id, function: 0, arguments: vec![] };
+        hear(&mut session, &call);
+        assert!(matches!(session.next_event(at(0)), Ok(Some(Event::Call(_)))));
+        session.answer(at(0), call_id, Ok(Value::Null)).unwrap();
         hear(&mut session, &WorkerMessage::Done { id, outcome: Ok(Value::Null), unhandled: vec![] });
         session.next_event(at(0)).unwrap();
         id = session.eval(at(0), "f()".into(), "script.js".to_owned()).unwrap();
@@ -236,12 +259,12 @@ fn the_call_budget_is_each_evaluations_own() {
 #[test]
 fn stopping_twice_asks_once_and_stopping_nothing_says_nothing() {
     let (mut session, id) = running(&Options::default());
-    session.stop(Stopping::Cancelled);
-    session.stop(Stopping::Cancelled);
+    session.stop(at(0), id, Stopping::Cancelled);
+    session.stop(at(0), id, Stopping::Cancelled);
     assert_eq!(said(&mut session), [HostMessage::Cancel { id }]);
 
     let mut idle = configured(&Options::default());
-    idle.stop(Stopping::Cancelled);
+    idle.stop(at(0), 1, Stopping::Cancelled);
     assert!(idle.output().is_empty());
 }
 
@@ -268,7 +291,7 @@ fn guest_errors_arrive_whole() {
         &mut session,
         &WorkerMessage::Done { id, outcome: Err(Failure::Js(error.clone())), unhandled: vec![] },
     );
-    let done = Event::Done { outcome: Err(Failure::Js(error)), stopped: None };
+    let done = done(id, Err(Failure::Js(error)), None);
     assert_eq!(session.next_event(at(0)), Ok(Some(done)));
 }
 
@@ -276,7 +299,7 @@ fn guest_errors_arrive_whole() {
 fn a_name_longer_than_a_message_holds_is_refused_and_nothing_is_said() {
     let mut session = configured(&Options::default());
     session.eval(at(0), "1".into(), "n".repeat(1 << 20)).unwrap_err();
-    session.bind(None, &["n".repeat(1 << 20).as_str().into()]).unwrap_err();
+    session.bind(None, &["n".repeat(1 << 20).as_str().into()], &[false]).unwrap_err();
     assert!(session.output().is_empty());
     session.eval(at(0), "1".into(), "script.js".to_owned()).unwrap();
 }

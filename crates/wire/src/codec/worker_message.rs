@@ -59,9 +59,9 @@ impl Message for WorkerMessage {
                 }
                 Ok(())
             }
-            Self::Waiting { answers } => {
+            Self::Waiting { taken } => {
                 writer.record(WAITING, 1);
-                writer.unsigned(*answers);
+                writer.unsigned(*taken);
                 Ok(())
             }
             Self::Console { level, text } => {
@@ -97,7 +97,7 @@ impl Message for WorkerMessage {
                     function: reader.unsigned_32()?,
                     arguments: reader.values("the arguments")?,
                 }),
-                (WAITING, 1) => Ok(Self::Waiting { answers: reader.unsigned()? }),
+                (WAITING, 1) => Ok(Self::Waiting { taken: reader.unsigned()? }),
                 (CONSOLE, 2) => Ok(Self::Console {
                     level: reader.choice("console level", &LEVELS)?,
                     text: reader.text("a console line", CONSOLE_BYTES)?,

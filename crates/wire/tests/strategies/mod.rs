@@ -166,7 +166,7 @@ pub(crate) fn worker_message() -> impl Strategy<Value = WorkerMessage> {
         (any::<u64>(), any::<u64>(), any::<u32>(), vec(value(), 0..4)).prop_map(
             |(id, request, function, arguments)| WorkerMessage::Call { id, request, function, arguments }
         ),
-        any::<u64>().prop_map(|answers| WorkerMessage::Waiting { answers }),
+        any::<u64>().prop_map(|taken| WorkerMessage::Waiting { taken }),
         (level, text()).prop_map(|(level, text)| WorkerMessage::Console { level, text }),
         (any::<u64>(), prop_oneof![value().prop_map(Ok), failure().prop_map(Err)], vec(js_error(), 0..3))
             .prop_map(|(id, outcome, unhandled)| WorkerMessage::Done { id, outcome, unhandled }),

@@ -1,0 +1,204 @@
+//! The driver for an event loop: nothing here waits. What is begun overlaps.
+
+use std::time::Duration;
+
+use pydeno_wire::message::HostError;
+use pydeno_wire::{Text, Value};
+use rustix::net::RecvFlags;
+
+use crate::blocking::answer_call;
+use crate::clock::Nanos;
+use crate::error::Error;
+use crate::host_functions::HostFunctions;
+use crate::link::Link;
+use crate::runtime::{LinkGuard, Runtime, conversion, too_long};
+use crate::session::{Call, Event, Stopping};
+use crate::watch::Verdict;
+
+/// What one turn of the event loop has brought.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Requests that have ended.
+    pub ended: Vec<Ended>,
+    /// Whether there is more to write than the socket took: [`Runtime::advance`] wants to be called when it takes more.
+    pub wants_to_write: bool,
+    /// After how long [`Runtime::advance`] wants to be called even if nothing arrives.
+    pub look_again: Option<Duration>,
+}
+
+/// The end of a request that [`Runtime::begin_eval`] or [`Runtime::begin_invoke`] began.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its number.
+    pub request: u64,
+    /// Its value, or why there is none.
+    pub outcome: Result<Value, Error>,
+    /// Calls of asynchronous host functions that nobody waits for any more.
+    pub given_up: Vec<u64>,
+}
+
+impl Runtime {
+    /// Begins an evaluation and returns its number; its end is told by [`advance`](Self::advance).
+    pub fn begin_eval(&self, source: Text, name: &str) -> Result<u64, Error> {
+        self.check_source(&source)?;
+        self.begin(|link| {
+            link.session.eval(Nanos::now(), source, name.to_owned()).map_err(|error| too_long(&error))
+        })
+    }
+
+    /// Begins a call of a guest's function and returns its number, like [`begin_eval`](Self::begin_eval).
+    pub fn begin_invoke(&self, function: u64, arguments: Vec<Value>) -> Result<u64, Error> {
+        self.begin(|link| link.session.invoke(Nanos::now(), function, arguments).map_err(conversion))
+    }
+
+    fn begin(&self, request: impl FnOnce(&mut Link) -> Result<u64, Error>) -> Result<u64, Error> {
+        let mut guard = self.enter()?;
+        let link = self.linked(&mut guard)?;
+        if link.session.is_blocked() || self.is_held() {
+            return Err(Error::Busy);
+        }
+        link.placement.release(self.watch.pid());
+        self.tell_released(link);
+        let request = request(link)?;
+        if !link.watched_by(&self.watch) {
+            return Err(self.ended());
+        }
+        self.supervisor.monitor().ensure_awake();
+        // What it does not take now, or whether it has hung up, is for `advance` to see.
+        let _ = link.write();
+        Ok(request)
+    }
+
+    /// Answers a call that [`HostFunctions::start`] was told of. One that was given up meanwhile needs no answer.
+    pub fn answer(&self, call: u64, outcome: Result<Value, HostError>) -> Result<(), Error> {
+        let mut guard = self.lock()?;
+        let link = self.linked(&mut guard)?;
+        answer_call(link, Nanos::now(), call, outcome);
+        link.watched_by(&self.watch);
+        let _ = link.write();
+        Ok(())
+    }
+
+    /// Asks for a request's end; it then ends with [`Error::Cancelled`]. One that has ended is not an error.
+    pub fn cancel(&self, request: u64) -> Result<(), Error> {
+        let mut guard = self.lock()?;
+        let link = self.linked(&mut guard)?;
+        link.session.stop(Nanos::now(), request, Stopping::Cancelled);
+        link.watched_by(&self.watch);
+        let _ = link.write();
+        Ok(())
+    }
+
+    /// Takes what the worker has sent and sends what it is to be told, as far as that is possible at once.
+    ///
+    /// # Errors
+    ///
+    /// The runtime is closed; every request that had not ended has ended with this error.
+    pub fn advance(&self, host: &mut dyn HostFunctions) -> Result<Progress, Error> {
+        if self.is_calling() {
+            return Err(Error::Reentrant);
+        }
+        let guard = self.lock_again()?;
+        let before = self.hold();
+        let mut turn = LoopTurn { runtime: self, guard: Some(guard), host, progress: Progress::default() };
+        let outcome = turn.run();
+        let LoopTurn { guard, progress, .. } = turn;
+        self.let_go(before);
+        if let Some(guard) = guard {
+            self.leave(guard);
+        }
+        outcome.map(|()| progress)
+    }
+}
+
+struct LoopTurn<'a, 'h> {
+    runtime: &'a Runtime,
+    /// Empty while a host function runs, and when the runtime was closed meanwhile.
+    guard: Option<LinkGuard<'a>>,
+    host: &'h mut dyn HostFunctions,
+    progress: Progress,
+}
+
+impl LoopTurn<'_, '_> {
+    fn run(&mut self) -> Result<(), Error> {
+        let runtime = self.runtime;
+        loop {
+            while let Some(event) = self.next_event()? {
+                self.take(event)?;
+            }
+            if self.link()?.read(RecvFlags::DONTWAIT).map_err(|_| runtime.lost())?.is_err() {
+                break;
+            }
+        }
+        let now = Nanos::now();
+        let link = self.link()?;
+        let next = link.session.tick(now);
+        let all_written = link.write().map_err(|_| runtime.lost())?;
+        if !link.watched_by(&runtime.watch) {
+            return Err(runtime.explain(runtime.watch.verdict().unwrap_or(Verdict::Lost)));
+        }
+        self.progress.wants_to_write = !all_written;
+        self.progress.look_again = (next != Nanos(u64::MAX)).then(|| next.since(now));
+        Ok(())
+    }
+
+    fn link(&mut self) -> Result<&mut Link, Error> {
+        match &mut self.guard {
+            Some(guard) => self.runtime.linked(guard),
+            None => Err(self.runtime.ended()),
+        }
+    }
+
+    fn next_event(&mut self) -> Result<Option<Event>, Error> {
+        let runtime = self.runtime;
+        self.link()?.session.next_event(Nanos::now()).map_err(|violation| {
+            runtime.watch.kill(Verdict::Violation);
+            Error::ProtocolViolation { what: violation.0 }
+        })
+    }
+
+    fn take(&mut self, event: Event) -> Result<(), Error> {
+        match event {
+            Event::Call(call) if call.asynchronous => {
+                self.host.start(call.id, call.function, call.arguments);
+            }
+            Event::Call(call) => self.call(call)?,
+            Event::Console { level, text } => self.host.console(level, text),
+            Event::Done(mut done) => {
+                let watch = &self.runtime.watch;
+                self.link()?.renew(watch);
+                for error in std::mem::take(&mut done.unhandled) {
+                    self.host.unhandled_rejection(error);
+                }
+                let request = done.request;
+                let given_up = std::mem::take(&mut done.given_up);
+                let outcome = self.runtime.outcome(done);
+                self.progress.ended.push(Ended { request, outcome, given_up });
+            }
+            Event::Ready(_) | Event::Refused(_) => unreachable!("the session is past its start"),
+        }
+        Ok(())
+    }
+
+    /// The loop stands still for as long as the function takes; a function that takes long is to be asynchronous.
+    fn call(&mut self, call: Call) -> Result<(), Error> {
+        let watch = &self.runtime.watch;
+        self.link()?.watched_by(watch);
+        self.guard = None;
+        let answer = self.host.call(call.request, call.function, call.arguments);
+        self.guard = Some(self.runtime.lock_again()?);
+        let now = Nanos::now();
+        let session = &mut self.link()?.session;
+        if answer.is_err() {
+            session.stop(now, call.request, Stopping::Cancelled);
+        }
+        session.tick(now);
+        let answer = match answer {
+            Ok(answer) if !session.is_stopping(call.request) => answer,
+            _ => Err(HostError { name: "Error".into(), message: "the evaluation is being stopped".into() }),
+        };
+        answer_call(self.link()?, now, call.id, answer);
+        self.link()?.watched_by(watch);
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! What a runtime needs from the code that embeds it.
+
+use pydeno_wire::Text;
+use pydeno_wire::Value;
+use pydeno_wire::message::{ConsoleLevel, HostError, JsError};
+
+/// The host's side of a guest's calls.
+pub trait HostFunctions {
+    /// Calls a synchronous host function for a request; the guest stands still. Functions of the guest may be invoked meanwhile, on
+    /// the same thread.
+    ///
+    /// # Errors
+    ///
+    /// The inner error is thrown into the guest. [`Interrupted`] ends the evaluation.
+    fn call(
+        &mut self,
+        request: u64,
+        function: u32,
+        arguments: Vec<Value>,
+    ) -> Result<Result<Value, HostError>, Interrupted>;
+
+    /// Starts an asynchronous host function. The guest goes on; [`Runtime::answer`](crate::Runtime::answer) is called
+    /// once with this `call`, unless it is given up before.
+    fn start(&mut self, call: u64, function: u32, arguments: Vec<Value>);
+
+    /// Takes a line that the guest wrote to its console.
+    fn console(&mut self, level: ConsoleLevel, text: Text);
+
+    /// Takes the reason of a promise that was rejected and that nothing handled.
+    fn unhandled_rejection(&mut self, error: JsError);
+
+    /// Asked now and then during a long wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Interrupted`] ends the evaluation.
+    fn check_interrupt(&mut self) -> Result<(), Interrupted>;
+}
+
+/// The embedding code wants the evaluation stopped; it knows why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;

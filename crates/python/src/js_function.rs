@@ -1,0 +1,158 @@
+//! Functions of a guest as Python objects.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use pydeno_wire::{Function, Text};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyTuple, PyWeakrefReference};
+
+use crate::to_python::text_to_python;
+
+/// Where functions of one guest belong.
+#[derive(Default)]
+pub(crate) struct Home {
+    /// A weak reference to the Python runtime.
+    owner: OnceLock<Py<PyWeakrefReference>>,
+    /// The functions that nobody here holds any more.
+    released: Mutex<Vec<u64>>,
+}
+
+impl Home {
+    /// Says which Python object the functions are called through. Once.
+    pub(crate) fn set_owner(&self, owner: &Bound<'_, PyAny>) -> PyResult<()> {
+        let weak = PyWeakrefReference::new(owner)?;
+        // A second owner would be a mistake of the Python front; the first stays.
+        let _ = self.owner.set(weak.unbind());
+        Ok(())
+    }
+
+    /// The Python object for a function.
+    pub(crate) fn adopt<'py>(
+        self: &Arc<Self>,
+        py: Python<'py>,
+        function: &Function,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let owner = match self.owner.get() {
+            Some(weak) => weak.bind(py).call0()?,
+            None => py.None().into_bound(py),
+        };
+        let function = JsFunction {
+            owner: owner.unbind(),
+            home: Arc::clone(self),
+            handle: function.handle,
+            name: function.name.clone(),
+            open: AtomicBool::new(true),
+        };
+        Ok(Bound::new(py, function)?.into_any())
+    }
+
+    /// What is to be told to the engine.
+    pub(crate) fn take_released(&self) -> Vec<u64> {
+        std::mem::take(&mut *self.released.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A function of a script, callable from Python.
+///
+/// A call runs in the script's runtime and under the limits of an evaluation. Arguments and result are converted as
+/// `eval` converts; `this` is `undefined`. Passed back to its runtime, it is the same function again.
+///
+/// The script's side is held until `close()`, or until this object is gone.
+#[pyclass(module = "pydeno", frozen, weakref)]
+pub(crate) struct JsFunction {
+    owner: Py<PyAny>,
+    home: Arc<Home>,
+    handle: u64,
+    name: Text,
+    open: AtomicBool,
+}
+
+impl JsFunction {
+    /// The handle, if the function belongs here and has not been closed.
+    pub(crate) fn handle(&self, home: &Arc<Home>) -> Result<u64, &'static str> {
+        if !Arc::ptr_eq(&self.home, home) {
+            return Err(
+                "it is a function of another runtime; a function can be used only where it comes from",
+            );
+        }
+        if !self.open.load(Ordering::Relaxed) {
+            return Err("it is a function that has been closed; keep it open for as long as it is used");
+        }
+        Ok(self.handle)
+    }
+}
+
+#[pymethods]
+impl JsFunction {
+    /// Call the function and return its value, as the runtime's `eval` does.
+    ///
+    /// On an `AsyncIsolatedRuntime` the call returns an awaitable.
+    #[pyo3(signature = (*args))]
+    fn __call__<'py>(slf: &Bound<'py, Self>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        slf.get().owner.bind(py).call_method1(intern!(py, "_call_function"), (slf, args))
+    }
+
+    /// Call the function on the running event loop; the awaitable gives its value.
+    #[pyo3(signature = (*args))]
+    fn call_async<'py>(slf: &Bound<'py, Self>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        slf.get().owner.bind(py).call_method1(intern!(py, "_call_function_async"), (slf, args))
+    }
+
+    /// Let go of the script's function; a second time does nothing.
+    fn close(&self) {
+        if self.open.swap(false, Ordering::Relaxed) {
+            self.home.released.lock().unwrap_or_else(PoisonError::into_inner).push(self.handle);
+        }
+    }
+
+    /// Whether the function has been closed.
+    #[getter]
+    fn closed(&self) -> bool {
+        !self.open.load(Ordering::Relaxed)
+    }
+
+    /// The function's name in the script, `""` when it has none.
+    #[getter]
+    fn name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        text_to_python(py, &self.name).map(Bound::into_any)
+    }
+
+    fn __repr__(&self) -> String {
+        let name = self.name.display_safe().to_string();
+        let name = if name.is_empty() { "(anonymous)".to_owned() } else { name };
+        let closed = if self.closed() { ", closed" } else { "" };
+        format!("<pydeno.JsFunction {name}{closed}>")
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+        self.close();
+    }
+
+    /// A copy would let go of the same function twice.
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(pyo3::exceptions::PyTypeError::new_err(
+            "a JsFunction belongs to its runtime and can be neither copied nor pickled",
+        ))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.owner)
+    }
+}
+
+impl Drop for JsFunction {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,163 @@
+"""`AsyncIsolatedRuntime`: JavaScript that nobody has vetted, on asyncio."""
+
+from __future__ import annotations
+
+from ._errors import RuntimeClosed
+from ._execution import MAX_OUTPUT
+from ._isolated import IsolatedBase
+from ._runtime import DEFAULT_NAME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Any
+
+    from ._execution import ExecutionResult
+    from ._pydeno import JsFunction
+
+
+class AsyncIsolatedRuntime(IsolatedBase):
+    """JavaScript that you do not trust, in a confined worker process, driven by the running asyncio event loop.
+
+    The options are those of `IsolatedRuntime`. Nothing is started before `async with`, `start()` or the first
+    evaluation. No thread belongs to a runtime; a thousand of them fit one loop. A runtime belongs to the loop that it is
+    used on.
+
+    Evaluations overlap where they wait for async host functions. A host function that is not async holds up the loop for
+    as long as it takes.
+
+    >>> import asyncio
+    >>> async def main():
+    ...     async with AsyncIsolatedRuntime() as rt:
+    ...         async def rate(currency):
+    ...             await asyncio.sleep(0.01)
+    ...             return {"EUR": 1.0, "USD": 1.1}[currency]
+    ...         rt.bind_function("rate", rate)
+    ...         return await rt.eval("Promise.all(['EUR', 'USD'].map(c => rate(c)))")
+    >>> asyncio.run(main())
+    [1, 1.1]
+    """
+
+    __slots__ = ("_bound_early", "_closed_early", "_starting")
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """Check the options; nothing is started yet."""
+        super().__init__(*arguments, **options)
+        self._bound_early: list[tuple[str | None, Mapping[str, Callable[..., object]]]] | None = []
+        self._closed_early = False
+        self._starting: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Start the worker and wait until it has proved its sandbox; nothing is done where it runs.
+
+        Raises:
+            Exception: As the constructor of `IsolatedRuntime`.
+        """
+        import asyncio
+
+        if self._bound_early is None:
+            return
+        if self._closed_early:
+            raise RuntimeClosed("the runtime is closed; make a new one")
+        if self._starting is None:
+            self._starting = asyncio.get_running_loop().create_task(self._start())
+        try:
+            # Another evaluation may be waiting for the same start.
+            await asyncio.shield(self._starting)
+        finally:
+            if self._starting is not None and self._starting.done():
+                self._starting = None
+
+    async def _start(self) -> None:
+        import asyncio
+
+        # A start waits for processes: on a thread of the loop's own pool.
+        core = await asyncio.get_running_loop().run_in_executor(None, self._make_core)
+        if self._closed_early:
+            core.close()
+            raise RuntimeClosed("the runtime was closed while it started")
+        self._adopt(core, stacklevel=1)
+        early, self._bound_early = self._bound_early or [], None
+        for holder, functions in early:
+            super()._bind(holder, functions)
+
+    def _bind(self, holder: str | None, functions: Mapping[str, Callable[..., object]]) -> None:
+        if self._bound_early is None:
+            super()._bind(holder, functions)
+        else:
+            self._check_bindings(functions)
+            self._bound_early.append((holder, dict(functions)))
+
+    def revoke_function(self, name: str) -> bool:
+        """Take a host function away, as `IsolatedRuntime.revoke_function` does; the runtime must have been started."""
+        if self._bound_early is not None:
+            raise RuntimeClosed("the runtime has not been started; await start() first")
+        return super().revoke_function(name)
+
+    async def eval(self, code: str, *, name: str = DEFAULT_NAME) -> Any:  # type: ignore[override]
+        """Evaluate a script and return the value of its last expression, as `IsolatedRuntime.eval` does.
+
+        Raises:
+            Exception: As `IsolatedRuntime.eval`, and what `start` raises.
+        """
+        return await self.eval_async(code, name=name)
+
+    async def eval_async(self, code: str, *, name: str = DEFAULT_NAME) -> Any:
+        """The same as `eval`."""
+        await self.start()
+        return await super().eval_async(code, name=name)
+
+    async def execute(  # type: ignore[override]
+        self, code: str, *, name: str = DEFAULT_NAME, max_output: int = MAX_OUTPUT
+    ) -> ExecutionResult:
+        """Evaluate a script and return everything that came of it as data, as `IsolatedRuntime.execute` does."""
+        return await self.execute_async(code, name=name, max_output=max_output)
+
+    def _call_function(self, function: JsFunction, arguments: tuple[Any, ...]) -> Any:
+        if self._core.is_calling():
+            return self._core.invoke(function, arguments)
+        return self._call_function_async(function, arguments)
+
+    def close(self) -> None:
+        """Close the runtime and kill its worker; does not wait. A second time does nothing."""
+        self._closed_early = True
+        if self._bound_early is None:
+            super().close()
+
+    def terminate(self) -> None:
+        """Kill the worker at once, from any thread. Evaluations that run raise `RuntimeTerminated`."""
+        if self._bound_early is None:
+            super().terminate()
+        else:
+            self.close()
+
+    def is_closed(self) -> bool:
+        """Whether the runtime takes no further evaluations."""
+        return self._closed_early if self._bound_early is not None else super().is_closed()
+
+    def __enter__(self) -> AsyncIsolatedRuntime:
+        """Refuse: it starts by awaiting."""
+        raise TypeError("use `async with` for an AsyncIsolatedRuntime")
+
+    async def __aenter__(self) -> AsyncIsolatedRuntime:
+        """Start the runtime, and close it at the end of the block."""
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the runtime."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Say what it is and how it is confined."""
+        if self._bound_early is not None:
+            return "<pydeno.AsyncIsolatedRuntime not started>"
+        state = " closed" if self.is_closed() else ""
+        return f"<pydeno.AsyncIsolatedRuntime sandbox={self.sandbox!r} worker_pid={self.worker_pid}{state}>"

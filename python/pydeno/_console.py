@@ -1,0 +1,93 @@
+"""What a script writes to its console, kept for whoever asks."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._config import ConsoleLevel
+    from ._errors import JavaScriptError
+
+#: How much console text is kept, in code points.
+MAX_CAPTURED = 1 << 20
+
+
+class ConsoleLine:
+    """One call of a `console` method.
+
+    Attributes:
+        level: `"debug"`, `"log"`, `"info"`, `"warn"` or `"error"`.
+        text: The arguments as text, joined by a space. Exact: escape it before showing it on a terminal.
+    """
+
+    __slots__ = ("level", "text")
+
+    def __init__(self, level: ConsoleLevel, text: str) -> None:
+        """Make a line; pydeno does."""
+        self.level = level
+        self.text = text
+
+    def __repr__(self) -> str:
+        """Show both."""
+        return f"ConsoleLine({self.level!r}, {self.text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare both."""
+        return isinstance(other, ConsoleLine) and (self.level, self.text) == (other.level, other.text)
+
+    def __hash__(self) -> int:
+        """Agree with `==`."""
+        return hash((self.level, self.text))
+
+
+class Console:
+    """Where lines of one runtime go: to `on_console`, to the runtime's own list, and to `execute` while it runs."""
+
+    __slots__ = ("_kept", "_left", "_sinks", "capture", "on_console", "truncated")
+
+    def __init__(self, on_console: Callable[[ConsoleLevel, str], object] | None, *, capture: bool) -> None:
+        self.on_console = on_console
+        self.capture = capture
+        self.truncated = False
+        self._kept: list[ConsoleLine] = []
+        self._left = MAX_CAPTURED
+        self._sinks: list[Callable[[ConsoleLevel, str], object]] = []
+
+    def __call__(self, level: ConsoleLevel, text: str) -> None:
+        """Take a line of the script's."""
+        for sink in self._sinks:
+            sink(level, text)
+        if self.capture:
+            if len(text) + 1 > self._left:
+                self.truncated = True
+            else:
+                self._left -= len(text) + 1
+                self._kept.append(ConsoleLine(level, text))
+        if self.on_console is not None:
+            self.on_console(level, text)
+
+    def take(self) -> list[ConsoleLine]:
+        """The lines since the last time, oldest first."""
+        kept = self._kept
+        self._kept = []
+        self._left = MAX_CAPTURED
+        self.truncated = False
+        return kept
+
+    def add_sink(self, sink: Callable[[ConsoleLevel, str], object]) -> None:
+        """Have `sink` called with each line, too."""
+        self._sinks.append(sink)
+
+    def remove_sink(self, sink: Callable[[ConsoleLevel, str], object]) -> None:
+        """Undo `add_sink`."""
+        self._sinks.remove(sink)
+
+    def unhandled_rejection(self, error: JavaScriptError) -> None:
+        """Report a promise that was rejected and that nothing handled: on the console, or in the log if nobody reads it."""
+        if self._sinks or self.capture or self.on_console is not None:
+            self("error", f"Uncaught (in promise) {error}")
+            return
+        import logging
+
+        logging.getLogger("pydeno").warning("a script's promise was rejected and nothing handled it: %s", error)
