@@ -13,7 +13,7 @@ are the script's only way out. `Runtime` runs code that you trust in this proces
 from ._async_isolated import AsyncIsolatedRuntime
 from ._config import RuntimeConfig
 from ._console import ConsoleLine
-from ._default import bind_function, configure_default_runtime, eval, eval_async
+from ._default import bind_function, configure_default_runtime, eval, eval_async  # noqa: A004
 from ._errors import (
     ConversionError,
     CpuLimitExceeded,

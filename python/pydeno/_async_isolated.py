@@ -12,28 +12,32 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping
     from types import TracebackType
-    from typing import Any
+    from typing import Any, TypeVar
 
     from ._execution import ExecutionResult
     from ._pydeno import JsFunction
+
+    Self = TypeVar("Self", bound="AsyncIsolatedRuntime")
 
 
 class AsyncIsolatedRuntime(IsolatedBase):
     """JavaScript that you do not trust, in a confined worker process, driven by the running asyncio event loop.
 
     The options are those of `IsolatedRuntime`. Nothing is started before `async with`, `start()` or the first
-    evaluation. No thread belongs to a runtime; a thousand of them fit one loop. A runtime belongs to the loop that it is
-    used on.
+    evaluation. No thread belongs to a runtime; a thousand of them fit one loop. A runtime belongs to the loop that
+    it is used on.
 
-    Evaluations overlap where they wait for async host functions. A host function that is not async holds up the loop for
-    as long as it takes.
+    Evaluations overlap where they wait for async host functions. A host function that is not async holds up the
+    loop for as long as it takes.
 
     >>> import asyncio
     >>> async def main():
     ...     async with AsyncIsolatedRuntime() as rt:
+    ...
     ...         async def rate(currency):
     ...             await asyncio.sleep(0.01)
     ...             return {"EUR": 1.0, "USD": 1.1}[currency]
+    ...
     ...         rt.bind_function("rate", rate)
     ...         return await rt.eval("Promise.all(['EUR', 'USD'].map(c => rate(c)))")
     >>> asyncio.run(main())
@@ -96,7 +100,7 @@ class AsyncIsolatedRuntime(IsolatedBase):
             raise RuntimeClosed("the runtime has not been started; await start() first")
         return super().revoke_function(name)
 
-    async def eval(self, code: str, *, name: str = DEFAULT_NAME) -> Any:  # type: ignore[override]
+    async def eval(self, code: str, *, name: str = DEFAULT_NAME) -> Any:
         """Evaluate a script and return the value of its last expression, as `IsolatedRuntime.eval` does.
 
         Raises:
@@ -137,11 +141,11 @@ class AsyncIsolatedRuntime(IsolatedBase):
         """Whether the runtime takes no further evaluations."""
         return self._closed_early if self._bound_early is not None else super().is_closed()
 
-    def __enter__(self) -> AsyncIsolatedRuntime:
+    def __enter__(self: Self) -> Self:
         """Refuse: it starts by awaiting."""
         raise TypeError("use `async with` for an AsyncIsolatedRuntime")
 
-    async def __aenter__(self) -> AsyncIsolatedRuntime:
+    async def __aenter__(self: Self) -> Self:
         """Start the runtime, and close it at the end of the block."""
         await self.start()
         return self

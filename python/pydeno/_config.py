@@ -138,15 +138,17 @@ def check_host_function(name: str, function: object) -> None:
 
 
 def is_async(function: object) -> bool:
-    """Whether calling it gives an awaitable: an `async def` function, a method or a partial of one, or an object with an
-    async `__call__`.
-    """  # noqa: D205
+    """Whether calling it gives an awaitable.
+
+    An `async def` function, a method or a partial of one, or an object with an async `__call__`.
+    """
     while (inner := getattr(function, "func", None)) is not None and callable(inner):
         function = inner
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     if code is None:
-        code = getattr(getattr(type(function), "__call__", None), "__code__", None)
+        call = getattr(type(function), "__call__", None)  # noqa: B004 - it is looked at, not asked for
+        code = getattr(call, "__code__", None)
     coroutine_flag = 0x80  # inspect.CO_COROUTINE
     return code is not None and bool(code.co_flags & coroutine_flag)
 
@@ -178,7 +180,9 @@ def instant(value: object, name: str) -> int | None:
         return None
     if isinstance(value, datetime):
         if value.tzinfo is None:
-            raise InvalidInput(f"{name} must have a time zone; give it one: value.replace(tzinfo=timezone.utc)")
+            raise InvalidInput(
+                f"{name} must have a time zone; give it one: value.replace(tzinfo=timezone.utc)"
+            )
         return (value - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(milliseconds=1)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be an aware datetime or seconds since 1970, not {type(value).__name__}")

@@ -84,10 +84,12 @@ class Console:
         self._sinks.remove(sink)
 
     def unhandled_rejection(self, error: JavaScriptError) -> None:
-        """Report a promise that was rejected and that nothing handled: on the console, or in the log if nobody reads it."""
+        """Report a promise that was rejected and not handled: on the console, or in the log if nobody reads it."""
         if self._sinks or self.capture or self.on_console is not None:
             self("error", f"Uncaught (in promise) {error}")
             return
         import logging
 
-        logging.getLogger("pydeno").warning("a script's promise was rejected and nothing handled it: %s", error)
+        logging.getLogger("pydeno").warning(
+            "a script's promise was rejected and nothing handled it: %s", error
+        )

@@ -54,7 +54,7 @@ def _runtime() -> IsolatedRuntime:
         return state.runtime
 
 
-def eval(code: str, *, name: str = DEFAULT_NAME) -> Any:
+def eval(code: str, *, name: str = DEFAULT_NAME) -> Any:  # noqa: A001 - it is `pydeno.eval`
     """Evaluate a script in the default runtime, as `IsolatedRuntime.eval` does.
 
     The default runtime is made at the first use, and anew after its worker was lost: what scripts had declared is gone

@@ -72,13 +72,13 @@ class LoopDriver:
         request = begin()
         future: asyncio.Future[Any] = self.loop.create_future()
         self._futures[request] = future
-        self._advance()
+        self.advance()
         try:
             return await future
         except asyncio.CancelledError:
             if future.cancelled() and request in self._futures:
                 self._core.cancel(request)
-                self._advance()
+                self.advance()
             raise
 
     async def settle_cancelled(self) -> None:
@@ -98,8 +98,8 @@ class LoopDriver:
             self._socket = self._core.socket()
             if self._socket is not None:
                 fd = self._socket.fileno()
-                # The loop holds the socket, so that its number stays this socket's for as long as the loop waits on it, but
-                # not this object: a runtime that nobody refers to any more ends.
+                # The loop holds the socket, so that its number stays this socket's for as long as the loop waits on
+                # it, but not this object: a runtime that nobody refers to any more ends.
                 self.loop.add_reader(fd, _readable, weakref.ref(self), self._socket, self.loop)
 
     def _detach(self) -> None:
@@ -112,7 +112,8 @@ class LoopDriver:
                 self._stop_writing()
             self._socket = None
 
-    def _advance(self) -> None:
+    def advance(self) -> None:
+        """Take what the core has to say, and tell whoever waits for it."""
         try:
             ended, started, escaped, wants_to_write, look_again = self._core.advance()
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is the outcome of all that is under way
@@ -167,19 +168,20 @@ class LoopDriver:
                 awaitable = asyncio.wait_for(awaitable, self._tool_timeout)
             value = await awaitable
         except asyncio.CancelledError:
-            # Either nobody waits for the answer any more, or somebody else has cancelled the task, which the script is told.
+            # Either nobody waits for the answer any more, or somebody else has cancelled the task, which the script
+            # is told.
             if self._calls.pop(call, None) is not None:
                 self._core.answer_error(call, function, RuntimeError("the host function was cancelled"))
-                self._advance()
+                self.advance()
             raise
         except Exception as error:  # noqa: BLE001 - the script is told, as much of it as it may see
             if self._calls.pop(call, None) is not None:
                 self._core.answer_error(call, function, error)
-                self._advance()
+                self.advance()
         else:
             if self._calls.pop(call, None) is not None:
                 self._core.answer(call, function, value)
-                self._advance()
+                self.advance()
 
     def _start_writing(self) -> None:
         if not self._writing and self._socket is not None:
@@ -200,30 +202,26 @@ class LoopDriver:
             self._timer = self.loop.call_later(seconds, _look, weakref.ref(self))
 
 
-def _readable(
-    driver: weakref.ref[LoopDriver], socket: Socket, loop: asyncio.AbstractEventLoop
-) -> None:
+def _readable(driver: weakref.ref[LoopDriver], socket: Socket, loop: asyncio.AbstractEventLoop) -> None:
     alive = driver()
     if alive is None:
         loop.remove_reader(socket.fileno())
     else:
-        alive._advance()
+        alive.advance()
 
 
-def _writable(
-    driver: weakref.ref[LoopDriver], socket: Socket, loop: asyncio.AbstractEventLoop
-) -> None:
+def _writable(driver: weakref.ref[LoopDriver], socket: Socket, loop: asyncio.AbstractEventLoop) -> None:
     alive = driver()
     if alive is None:
         loop.remove_writer(socket.fileno())
     else:
-        alive._advance()
+        alive.advance()
 
 
 def _look(driver: weakref.ref[LoopDriver]) -> None:
     alive = driver()
     if alive is not None:
-        alive._advance()
+        alive.advance()
 
 
 class PrivateLoop:
@@ -237,7 +235,9 @@ class PrivateLoop:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def run(self, driver_for: Callable[[asyncio.AbstractEventLoop], LoopDriver], begin: Callable[[], int]) -> Any:
+    def run(
+        self, driver_for: Callable[[asyncio.AbstractEventLoop], LoopDriver], begin: Callable[[], int]
+    ) -> Any:
         """Begin something and wait for it on this thread."""
         refuse_inside_a_loop()
         with self._lock:

@@ -13,7 +13,7 @@ from ._preflight import SourcePolicy, check_source
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
-    from typing import Any, TypeAlias
+    from typing import Any, NoReturn, TypeAlias
 
     Gate: TypeAlias = "Callable[[str, GateContext], Verdict | Awaitable[Verdict]]"
 
@@ -244,12 +244,14 @@ async def pass_gate_async(gate: Gate, timeout: float, source: str, context: Gate
                 done, _ = await asyncio.wait({asked}, timeout=timeout)
             finally:
                 asked.cancel()
-            if not done:
-                raise TimeoutError(f"it took more than {timeout:g} seconds (gate_timeout)")
-            verdict = asked.result()
+            verdict = asked.result() if done else _too_late(timeout)
     except Exception as error:
         raise _no_verdict(error) from error
     _refuse_unless_allowed(verdict)
+
+
+def _too_late(timeout: float) -> NoReturn:
+    raise TimeoutError(f"it took more than {timeout:g} seconds (gate_timeout)")
 
 
 async def _awaited(answer: Awaitable[Any]) -> Verdict:
@@ -304,7 +306,7 @@ def _ask(gate: Gate, timeout: float, source: str, context: GateContext) -> Verdi
     thread.start()
     thread.join(timeout)
     if not outcome:
-        raise TimeoutError(f"it took more than {timeout:g} seconds (gate_timeout)")
+        _too_late(timeout)
     if isinstance(outcome[0], Verdict):
         return outcome[0]
     if isinstance(outcome[0], Exception):

@@ -157,8 +157,6 @@ class IsolatedBase(RuntimeBase):
         self._core.terminate()
 
 
-
-
 class IsolatedRuntime(IsolatedBase):
     """JavaScript that you do not trust, in a disposable worker process behind a complete OS sandbox.
 

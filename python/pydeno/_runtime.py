@@ -77,9 +77,7 @@ class RuntimeBase:
         self._gate = gate
         self._gate_timeout = seconds(gate_timeout, "gate_timeout")
         self.config = config if config is not None else RuntimeConfig()
-        self._console = Console(
-            self.config.on_console, capture=flag(capture_console, "capture_console")
-        )
+        self._console = Console(self.config.on_console, capture=flag(capture_console, "capture_console"))
         self._tool_timeout = None if tool_timeout is None else seconds(tool_timeout, "tool_timeout")
         #: Whether async host functions are bound, which need an event loop.
         self._asynchronous = False

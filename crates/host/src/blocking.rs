@@ -75,7 +75,9 @@ impl Evaluation<'_, '_> {
                     Event::Console { level, text } => self.host.console(level, text),
                     Event::Done(mut done) if done.request == self.request => {
                         let unhandled = std::mem::take(&mut done.unhandled);
-                        unhandled.into_iter().for_each(|error| self.host.unhandled_rejection(error));
+                        for error in unhandled {
+                            self.host.unhandled_rejection(error);
+                        }
                         return self.runtime.outcome(done);
                     }
                     Event::Done(_) | Event::Ready(_) | Event::Refused(_) => {

@@ -200,36 +200,12 @@ impl fmt::Display for Error {
             Self::UnknownFunction => {
                 f.write_str("the function was released; keep its JsFunction open for as long as it is called")
             }
-            Self::Stopped { timeout } => write!(
-                f,
-                "the script ran longer than its timeout of {timeout:?} and was stopped; the runtime is usable; raise \
-                 `timeout` if the work is legitimate"
-            ),
-            Self::HeapFull { max_heap_size } => write!(
-                f,
-                "the script's heap passed {max_heap_size} bytes and it was stopped; the runtime is usable; raise \
-                 `max_heap_size` if the work is legitimate"
-            ),
-            Self::HostCallBudget { max_host_calls } => write!(
-                f,
-                "the script called more than {max_host_calls} host functions in one evaluation and was stopped; the \
-                 runtime is usable; raise `max_host_calls` if the work is legitimate"
-            ),
-            Self::InflightLimit { max_inflight_host_calls } => write!(
-                f,
-                "the script had more than {max_inflight_host_calls} async host functions in flight at a time and was \
-                 stopped; the runtime is usable; raise `max_inflight_host_calls` if the work is legitimate"
-            ),
-            Self::HostWait { max_host_wait } => write!(
-                f,
-                "the script waited for host functions longer than {max_host_wait:?} in all and was stopped; the \
-                 runtime is usable; raise `max_host_wait`, and `request_timeout` with it, if the functions need longer"
-            ),
-            Self::StoppedLate { request_timeout } => write!(
-                f,
-                "the evaluation took longer than {request_timeout:?} with host functions and was stopped; the runtime is \
-                 usable; raise `request_timeout` if the work is legitimate"
-            ),
+            Self::Stopped { .. }
+            | Self::HeapFull { .. }
+            | Self::HostCallBudget { .. }
+            | Self::InflightLimit { .. }
+            | Self::HostWait { .. }
+            | Self::StoppedLate { .. } => self.write_stopped(f),
             Self::Cancelled => f.write_str("the evaluation was cancelled; the runtime is usable"),
             Self::Killed { limit, allowed } => {
                 let (what, option) = match limit {
@@ -288,6 +264,45 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl Error {
+    /// The text of a limit at which a script was stopped.
+    fn write_stopped(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopped { timeout } => write!(
+                f,
+                "the script ran longer than its timeout of {timeout:?} and was stopped; the runtime is usable; raise \
+                 `timeout` if the work is legitimate"
+            ),
+            Self::HeapFull { max_heap_size } => write!(
+                f,
+                "the script's heap passed {max_heap_size} bytes and it was stopped; the runtime is usable; raise \
+                 `max_heap_size` if the work is legitimate"
+            ),
+            Self::HostCallBudget { max_host_calls } => write!(
+                f,
+                "the script called more than {max_host_calls} host functions in one evaluation and was stopped; the \
+                 runtime is usable; raise `max_host_calls` if the work is legitimate"
+            ),
+            Self::InflightLimit { max_inflight_host_calls } => write!(
+                f,
+                "the script had more than {max_inflight_host_calls} async host functions in flight at a time and was \
+                 stopped; the runtime is usable; raise `max_inflight_host_calls` if the work is legitimate"
+            ),
+            Self::HostWait { max_host_wait } => write!(
+                f,
+                "the script waited for host functions longer than {max_host_wait:?} in all and was stopped; the \
+                 runtime is usable; raise `max_host_wait`, and `request_timeout` with it, if the functions need longer"
+            ),
+            Self::StoppedLate { request_timeout } => write!(
+                f,
+                "the evaluation took longer than {request_timeout:?} with host functions and was stopped; the runtime is \
+                 usable; raise `request_timeout` if the work is legitimate"
+            ),
+            _ => Ok(()),
+        }
+    }
+}
 
 fn write_missing_layers(f: &mut fmt::Formatter<'_>, report: &SandboxReport) -> fmt::Result {
     f.write_str("no worker was started, because its sandbox would not be what was asked for")?;

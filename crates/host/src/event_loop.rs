@@ -48,7 +48,9 @@ impl Runtime {
 
     /// Begins a call of a guest's function and returns its number, like [`begin_eval`](Self::begin_eval).
     pub fn begin_invoke(&self, function: u64, arguments: Vec<Value>) -> Result<u64, Error> {
-        self.begin(|link| link.session.invoke(Nanos::now(), function, arguments).map_err(conversion))
+        self.begin(|link| {
+            link.session.invoke(Nanos::now(), function, arguments).map_err(|error| conversion(&error))
+        })
     }
 
     fn begin(&self, request: impl FnOnce(&mut Link) -> Result<u64, Error>) -> Result<u64, Error> {

@@ -151,7 +151,7 @@ impl Runtime {
         }
         self.tell_released(link);
         let begun = link.session.invoke(Nanos::now(), function, arguments);
-        let request = begun.map_err(conversion)?;
+        let request = begun.map_err(|error| conversion(&error))?;
         let outcome = blocking::run(self, guard, request, host);
         drop(turn);
         outcome
@@ -351,7 +351,7 @@ pub(crate) fn too_long(error: &EncodeError) -> Error {
 }
 
 /// An argument that does not fit.
-pub(crate) fn conversion(error: EncodeError) -> Error {
+pub(crate) fn conversion(error: &EncodeError) -> Error {
     let path = error.path().map_or_else(|| "$".to_owned(), ToString::to_string);
     Error::Conversion { path, reason: error.reason() }
 }

@@ -316,7 +316,9 @@ impl Session {
             let (until, why) = request.patience(&self.limits, ran);
             if until <= now { late.push((request.id, why)) } else { next = next.min(until) }
         }
-        late.into_iter().for_each(|(request, why)| self.stop(now, request, why));
+        for (request, why) in late {
+            self.stop(now, request, why);
+        }
         next
     }
 

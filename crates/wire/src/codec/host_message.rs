@@ -52,7 +52,9 @@ impl Message for HostMessage {
             Self::Release(functions) => {
                 writer.record(RELEASE, 1);
                 writer.list("the functions", functions.len(), RELEASED)?;
-                functions.iter().for_each(|&function| writer.unsigned(function));
+                for &function in functions {
+                    writer.unsigned(function);
+                }
                 Ok(())
             }
             Self::Answer { id, outcome } => {
