@@ -11,6 +11,8 @@ pub(crate) enum ConversionError<'c> {
     Refused(Refused),
     /// The engine threw while it was read: it has no memory or no stack left.
     Engine(Thrown<'c>),
+    /// There is no stack left to read it with.
+    NoStack,
 }
 
 /// What does not cross, and where it stands.

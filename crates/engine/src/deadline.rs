@@ -52,6 +52,9 @@ impl Default for StepLimits<'_> {
 /// A look at the heap takes longer the larger the heap is. It is done again after this many times as long.
 const HEAP_CHECK_SPACING: u32 = 20;
 
+/// How long after asking soon that may be done again.
+const SOON_SPACING: Duration = Duration::from_millis(1);
+
 /// Why the guest was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -74,6 +77,7 @@ impl From<Stop> for Failure {
 pub(crate) struct Deadline {
     question: Rc<Question>,
     watchdog: Option<Watchdog>,
+    asked_soon: Cell<Option<Instant>>,
 }
 
 struct Question {
@@ -120,7 +124,7 @@ impl Deadline {
             everything: Cell::new(false),
         });
         let watchdog = Watchdog::start(context, Rc::clone(&question) as Rc<dyn Interrupt>);
-        Self { question, watchdog }
+        Self { question, watchdog, asked_soon: Cell::new(None) }
     }
 
     /// The guest's time so far.
@@ -129,7 +133,7 @@ impl Deadline {
     }
 
     /// Runs `body`, a section of guest code, within these bounds and tells why it was stopped, if it was. One within a
-    /// host function has no more than the section around it.
+    /// host function has no more than the section around it; where it is stopped, so is that.
     pub(crate) fn during<R>(
         &self,
         bounds: Bounds,
@@ -146,9 +150,12 @@ impl Deadline {
             heap.min(bounds.max_heap_bytes)
         });
         question.depth.set(depth + 1);
-        let outer_stop = question.stop.take();
         let result = question.time.running(|| question.cancel.during(cancelled, body));
-        let stop = question.stop.replace(outer_stop);
+        let stop = question.stop.get();
+        // The engine goes on stopping until its outermost call has returned.
+        if depth == 0 {
+            question.stop.set(None);
+        }
         question.end.set(end);
         question.max_heap_bytes.set(heap);
         question.depth.set(depth);
@@ -156,10 +163,10 @@ impl Deadline {
             question.cancelled.set(None);
         }
         if stop.is_some()
+            && depth == 0
             && let Some(watchdog) = &self.watchdog
         {
-            // What stopped this section may well stop the one around it.
-            if depth == 0 { watchdog.ask_at_the_usual_pace() } else { watchdog.ask_soon() }
+            watchdog.ask_at_the_usual_pace();
         }
         (result, stop)
     }
@@ -186,8 +193,13 @@ impl Deadline {
     }
 
     /// Has the engine ask very soon, for what never runs long enough in one piece to be asked at the usual pace.
+    ///
+    /// Not at every call: an engine whose timer fires while it still answers the one before may abort the process.
     pub(crate) fn ask_soon(&self) {
-        if let Some(watchdog) = &self.watchdog {
+        let now = Instant::now();
+        let asked = self.asked_soon.get().is_some_and(|asked| now.duration_since(asked) < SOON_SPACING);
+        if !asked && let Some(watchdog) = &self.watchdog {
+            self.asked_soon.set(Some(now));
             watchdog.ask_soon();
         }
     }

@@ -205,18 +205,14 @@ impl Isolate {
         if nesting == 0 {
             return None;
         }
-        let range_error = |message: &str| {
-            let error = JsError { name: "RangeError".into(), message: message.into(), ..JsError::default() };
-            Some(Failure::Js(error))
-        };
         if let Some(stop) = self.shared.deadline.stopped() {
             return Some(stop.into());
         }
         if nesting > Self::DEEPEST_NESTING {
-            return range_error("Calls between host and guest are nested too deeply.");
+            return Some(range_error("Calls between host and guest are nested too deeply."));
         }
-        if !self.shared.stack.is_enough() {
-            return range_error("Maximum call stack size exceeded.");
+        if !self.shared.stack.is_enough_for_a_call() {
+            return Some(range_error("Maximum call stack size exceeded."));
         }
         None
     }
@@ -239,10 +235,11 @@ impl Isolate {
         requests.enter(running);
         let (progress, stop) = deadline.during(Bounds { end, ..bounds }, cancelled, body);
         requests.leave();
-        if stop.is_some() && is_outermost {
+        let panic = self.context.take_panic();
+        if is_outermost && (stop.is_some() || panic.is_some()) {
             self.leave_stopped_state();
         }
-        if let Some(payload) = self.context.take_panic() {
+        if let Some(payload) = panic {
             drop(requests.end(running.request, Err(Failure::Cancelled)));
             if is_outermost {
                 self.end_what_nothing_can_settle();
@@ -293,6 +290,7 @@ impl Isolate {
         export::value(&self.context, &self.shared, value, &mut budget).map_err(|error| match error {
             ConversionError::Refused(refused) => refused.into(),
             ConversionError::Engine(thrown) => self.describe(thrown),
+            ConversionError::NoStack => range_error("Maximum call stack size exceeded."),
         })
     }
 
@@ -448,4 +446,9 @@ impl Isolate {
         }
         Failure::Js(exception::describe(&self.context, &self.shared.prelude, thrown))
     }
+}
+
+/// What the guest's own code would throw.
+fn range_error(message: &str) -> Failure {
+    Failure::Js(JsError { name: "RangeError".into(), message: message.into(), ..JsError::default() })
 }

@@ -68,7 +68,7 @@ impl Description<'_> {
         if !self.context.to_bool(self.field(IS_ERROR)) {
             return JsError { message: self.text(MESSAGE), ..JsError::default() };
         }
-        let stack = self.text(STACK);
+        let stack = without_the_prelude(self.text(STACK));
         let mut frames = frames(&stack.to_string_lossy());
         if frames.is_empty() {
             // A syntax error has no stack, but knows where the source is wrong.
@@ -83,6 +83,18 @@ impl Description<'_> {
             }
         }
         JsError { name: self.text(NAME), message: self.text(MESSAGE), stack, frames }
+    }
+}
+
+/// The frame of the prelude's function that calls a guest's.
+const INVOKE: &str = "invoke@";
+
+fn without_the_prelude(stack: Text) -> Text {
+    match stack.as_str() {
+        Some(text) if text.contains(INVOKE) => {
+            text.lines().filter(|&line| line != INVOKE).collect::<Vec<_>>().join("\n").into()
+        }
+        _ => stack,
     }
 }
 

@@ -83,12 +83,20 @@ fn call<'c>(
 
 /// The request that calls, if it can.
 pub(crate) fn caller<'c>(context: &'c Context, shared: &Shared) -> Result<Running, Thrown<'c>> {
+    if shared.deadline.stopped().is_some() {
+        return Err(throw(
+            context,
+            &shared.prelude,
+            "Error",
+            &Text::from("The evaluation is being stopped."),
+        ));
+    }
     let Some(running) = shared.requests.running() else {
         // A reaction that is left over from a request that was stopped.
         shared.deadline.ask_soon();
         return Err(throw(context, &shared.prelude, "Error", &Text::from("The evaluation has ended.")));
     };
-    if shared.stack.is_enough() { Ok(running) } else { Err(exhausted(context, &shared.prelude)) }
+    if shared.stack.is_enough_for_a_call() { Ok(running) } else { Err(exhausted(context, &shared.prelude)) }
 }
 
 /// The arguments of a call; functions among them are held, or none is where one of the arguments does not cross.
@@ -116,7 +124,7 @@ pub(crate) fn export_arguments<'c>(
                 throw(context, &shared.prelude, "TypeError", &message)
             }
             // Its stack tells of the prelude; the guest gets one that does not.
-            ConversionError::Engine(_) => exhausted(context, &shared.prelude),
+            ConversionError::Engine(_) | ConversionError::NoStack => exhausted(context, &shared.prelude),
         });
     }
     Ok(values)

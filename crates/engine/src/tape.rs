@@ -5,7 +5,7 @@ use std::rc::Rc;
 use pydeno_wire::{BigInt, Function, Text, Value};
 
 use crate::conversion_error::ConversionError;
-use crate::ffi::{Context, EngineString, Local};
+use crate::ffi::{Context, EngineString, Local, StackRoom};
 use crate::held_functions::HeldFunctions;
 
 // Operations; flatten.js writes them.
@@ -43,6 +43,7 @@ pub(crate) struct Lists<'c, 'h> {
     pub(crate) functions: Local<'c>,
     /// Takes the functions.
     pub(crate) held: &'h HeldFunctions,
+    pub(crate) stack: StackRoom,
 }
 
 /// Takes texts off the front of the one text that holds them all.
@@ -142,7 +143,13 @@ impl<'c> Reader<'c, '_> {
         })
     }
 
+    /// A guest may have its value read at the very end of the stack.
+    fn check_stack(&self) -> Result<(), ConversionError<'c>> {
+        if self.lists.stack.is_enough_for_a_level() { Ok(()) } else { Err(ConversionError::NoStack) }
+    }
+
     fn values(&mut self, depth: usize) -> Result<Option<Vec<Value>>, ConversionError<'c>> {
+        self.check_stack()?;
         let Some(count) = self.count() else { return Ok(None) };
         // A child takes a number at least, so a tape cannot announce more children than it holds.
         let mut values = Vec::with_capacity(count.min(self.tape.len()));
@@ -165,6 +172,7 @@ impl<'c> Reader<'c, '_> {
     }
 
     fn object(&mut self, names: &[Text], depth: usize) -> Result<Option<Value>, ConversionError<'c>> {
+        self.check_stack()?;
         let mut properties = Vec::with_capacity(names.len());
         for name in names {
             let Some(value) = self.value(depth + 1)? else { return Ok(None) };

@@ -21,8 +21,11 @@ thread_local! {
 }
 
 impl StackRoom {
-    /// What a call between guest and host may take: conversions recurse as deep as the deepest value.
-    const NEEDED: usize = 512 << 10;
+    /// What is left for a call between guest and host, the host function included.
+    const FOR_A_CALL: usize = 512 << 10;
+
+    /// What is left for one more level of a value that is read by recursion, and for dropping what was read.
+    const FOR_A_LEVEL: usize = 128 << 10;
 
     /// Where the end is not known it is taken to be this far away.
     const ASSUMED: usize = 1 << 20;
@@ -38,8 +41,13 @@ impl StackRoom {
     }
 
     /// Whether there is enough for one more call between guest and host.
-    pub(crate) fn is_enough(self) -> bool {
-        here().saturating_sub(self.lowest) >= Self::NEEDED
+    pub(crate) fn is_enough_for_a_call(self) -> bool {
+        here().saturating_sub(self.lowest) >= Self::FOR_A_CALL
+    }
+
+    /// Whether there is enough for going one level deeper into a value.
+    pub(crate) fn is_enough_for_a_level(self) -> bool {
+        here().saturating_sub(self.lowest) >= Self::FOR_A_LEVEL
     }
 }
 
