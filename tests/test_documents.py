@@ -49,6 +49,22 @@ def test_the_hostile_program_ends_each_attack_as_an_error() -> None:
     assert all(kind in alternatives.split(" or ") for kind, alternatives in zip(kinds, said, strict=True))
 
 
+PAGES = ["functions"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_program_of_a_page_prints_what_its_comments_say(page: str) -> None:
+    text = (PROJECT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    programs = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert programs
+    for program in programs:
+        said = re.findall(r"print\(.*  # (.+)$", program, re.MULTILINE)
+        assert said
+        # A program with a loop says once what it prints each time.
+        told = run(program)
+        assert told == said * max(1, len(told) // len(said)), program
+
+
 def test_the_command_line_examples_print_what_their_comments_say(tmp_path: Path) -> None:
     examples = re.findall(r"^    (pydeno '.+?) +# (.+)$", README, re.MULTILINE)
     assert examples
@@ -93,7 +109,8 @@ def test_the_map_has_every_crate_and_the_arrows_between_them() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_link_and_every_path_in_a_document_leads_somewhere(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
-    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", prose) if "://" not in link]
     paths = re.findall(r"`((?:crates|tests|examples|benches|scripts|python)/[\w./]*)`", text)
     assert [link for link in links if not (document.parent / link).exists()] == []
     assert [path for path in paths if not (PROJECT / path).exists()] == []

@@ -215,7 +215,7 @@ fn functions_are_released_in_as_few_messages_as_they_fit() {
     let mut session = configured(&Options::default());
     session.release(&[]);
     assert!(session.output().is_empty());
-    let many: Vec<u64> = (0..bounds::RELEASED as u64 + 1).collect();
+    let many: Vec<u64> = (0..=bounds::RELEASED as u64).collect();
     session.release(&many);
     let told: Vec<u64> = said(&mut session)
         .into_iter()
