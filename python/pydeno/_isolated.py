@@ -83,6 +83,7 @@ class IsolatedBase(RuntimeBase):
         redact_host_errors: bool = True,
         expose_host_errors: tuple[type[Exception], ...] = (),
         strict_eval: bool = False,
+        webassembly: bool = False,
         clock: datetime | float | None = None,
         random_seed: int | None = None,
         capture_console: bool = False,
@@ -112,6 +113,7 @@ class IsolatedBase(RuntimeBase):
         options["max_host_wait"] = seconds(max_host_wait, "max_host_wait")
         options["max_inflight_host_calls"] = count(max_inflight_host_calls, "max_inflight_host_calls")
         options["strict_eval"] = flag(strict_eval, "strict_eval")
+        options["webassembly"] = flag(webassembly, "webassembly")
         options["clock"] = None if clock is None else instant(clock, "clock")
         options["random_seed"] = (
             None if random_seed is None else integer(random_seed, "random_seed", least=0, most=(1 << 64) - 1)
@@ -181,6 +183,7 @@ class IsolatedRuntime(IsolatedBase):
         redact_host_errors: Whether the script is kept from seeing the type and text of Python exceptions.
         expose_host_errors: Exception classes whose type and text the script sees all the same.
         strict_eval: Whether making code from text (`eval`, `Function` and its kin) throws.
+        webassembly: Whether the script has `WebAssembly`.
         clock: Where every clock of the script stands still, as an aware `datetime` or in seconds since 1970; `None`
             leaves it the real ones.
         random_seed: Where `Math.random` begins, from 0 to 2^64-1; `None` for a seed of the system's.
@@ -227,6 +230,7 @@ class IsolatedRuntime(IsolatedBase):
         redact_host_errors: bool = True,
         expose_host_errors: tuple[type[Exception], ...] = (),
         strict_eval: bool = False,
+        webassembly: bool = False,
         clock: datetime | float | None = None,
         random_seed: int | None = None,
         capture_console: bool = False,
@@ -250,6 +254,7 @@ class IsolatedRuntime(IsolatedBase):
             redact_host_errors=redact_host_errors,
             expose_host_errors=expose_host_errors,
             strict_eval=strict_eval,
+            webassembly=webassembly,
             clock=clock,
             random_seed=random_seed,
             capture_console=capture_console,

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,6 +149,37 @@ BOMBS = {
     "a regular expression's matches": "const a = []; for (;;) a.push('x'.repeat(1e5).match(/x/g))",
     "parsed text": "const a = []; const t = JSON.stringify(Array(1e4).fill({a: 1})); for (;;) a.push(JSON.parse(t))",
 }
+
+WEBASSEMBLY_BOMBS = {
+    "one memory that grows": """
+        const memory = new WebAssembly.Memory({initial: 1});
+        for (;;) { memory.grow(100); new Uint8Array(memory.buffer).fill(1) }
+    """,
+    "many memories": """
+        const memories = [];
+        for (;;) {
+            const memory = new WebAssembly.Memory({initial: 100});
+            new Uint8Array(memory.buffer).fill(1);
+            memories.push(memory);
+        }
+    """,
+    "tables": "const tables = []; for (;;) tables.push(new WebAssembly.Table({initial: 1e6, element: 'anyfunc'}))",
+}
+
+
+@pytest.mark.parametrize("tier", ["off", "full"])
+@pytest.mark.parametrize("bomb", WEBASSEMBLY_BOMBS.values(), ids=WEBASSEMBLY_BOMBS.keys())
+def test_a_memory_bomb_of_webassembly_is_a_memory_limit(bomb: str, tier: str) -> None:
+    config = RuntimeConfig(max_heap_size=64 << 30)
+    limits: dict[str, Any] = {"timeout": 60, "max_memory": 192 * MIB, "jit": tier}
+    with IsolatedRuntime(config, webassembly=True, **limits) as rt:
+        with pytest.raises(MemoryLimitExceeded) as caught:
+            rt.eval(bomb)
+        assert not caught.value.runtime_survives
+    config = RuntimeConfig(max_heap_size=64 * MIB)
+    with IsolatedRuntime(config, webassembly=True) as rt, pytest.raises(MemoryLimitExceeded):
+        rt.eval(bomb)
+    assert fresh_runtime_answers()
 
 
 @pytest.mark.parametrize("tier", ["off", "full"])

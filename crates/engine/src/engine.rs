@@ -6,7 +6,7 @@ use std::sync::{Mutex, Once, PoisonError};
 
 use crate::ffi::{Context, EngineString, KeptSignals, Table, start};
 use crate::library::{self, EngineUnavailable};
-use crate::tier::Tier;
+use crate::tier::Features;
 
 /// JavaScriptCore as it was found on this system, ready to make isolates.
 pub struct Engine {
@@ -65,14 +65,15 @@ impl Engine {
     /// # Errors
     ///
     /// [`InitialiseError`]; the engine cannot be used then.
-    pub fn initialise(&'static self, tier: Tier) -> Result<(), InitialiseError> {
+    pub fn initialise(&'static self, features: impl Into<Features>) -> Result<(), InitialiseError> {
+        let features = features.into();
         let mut configured = Err(InitialiseError::StartedAlready);
         self.started.call_once(|| {
             start::disable_scavenger(&self.table);
-            configured = if tier.options().all(|option| start::set_option(&self.table, option)) {
+            configured = if features.options().all(|option| start::set_option(&self.table, option)) {
                 Ok(())
             } else {
-                start::set_environment(tier.environment()).map_err(InitialiseError::Options)
+                start::set_environment(&features.environment()).map_err(InitialiseError::Options)
             };
         });
         configured?;
@@ -89,9 +90,10 @@ impl Engine {
     ///
     /// Returns whether they are in force: `false` when this build of the engine takes them from the environment only,
     /// or when an isolate exists already, since it has read them by then.
-    pub fn configure(&'static self, tier: Tier) -> bool {
+    pub fn configure(&'static self, features: impl Into<Features>) -> bool {
+        let features = features.into();
         let mut accepted = false;
-        self.started.call_once(|| accepted = self.start_beside_host(tier));
+        self.started.call_once(|| accepted = self.start_beside_host(features));
         accepted
     }
 
@@ -106,18 +108,18 @@ impl Engine {
     /// Starts the engine if nothing has yet, in the default tier where it can be told.
     pub(crate) fn ensure_started(&'static self) {
         self.started.call_once(|| {
-            self.start_beside_host(Tier::default());
+            self.start_beside_host(Features::default());
         });
     }
 
     /// Starts the engine in a process whose signal handlers are not its own.
-    fn start_beside_host(&'static self, tier: Tier) -> bool {
+    fn start_beside_host(&'static self, features: Features) -> bool {
         let signals = KeptSignals::note(&self.table);
-        let accepted = tier.options().all(|option| start::set_option(&self.table, option));
+        let accepted = features.options().all(|option| start::set_option(&self.table, option));
         drop(Context::new(&self.table));
         if accepted {
-            // No tier leaves the engine with a use for signals; with options of its own choice it stops compiled code
-            // and notices WebAssembly's faults with them.
+            // These options leave the engine without a use for signals; with options of its own choice it stops compiled
+            // code and notices WebAssembly's faults with them.
             signals.restore();
         }
         accepted

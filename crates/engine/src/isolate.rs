@@ -24,6 +24,8 @@ pub enum Surface {
     /// The language without `SharedArrayBuffer`, `Atomics` and `WebAssembly`.
     #[default]
     Guest,
+    /// The same with `WebAssembly`, in a process that has it among its [`Features`](crate::Features).
+    GuestWithWebAssembly,
     /// Everything that the engine has.
     Full,
 }

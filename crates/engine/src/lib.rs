@@ -73,4 +73,4 @@ pub use isolate::{Isolate, IsolateError, IsolateOptions, Surface};
 pub use library::EngineUnavailable;
 pub use random::RandomSource;
 pub use requests::{CallId, Ended, RequestId};
-pub use tier::Tier;
+pub use tier::{Features, Tier};

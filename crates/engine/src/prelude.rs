@@ -13,6 +13,7 @@ const INSPECT: &str = include_str!("js/inspect.js");
 const BRIDGE: &str = include_str!("js/bridge.js");
 const CLOCK: &str = include_str!("js/clock.js");
 const SURFACE: &str = include_str!("js/surface.js");
+const WEBASSEMBLY: &str = include_str!("js/webassembly.js");
 
 /// The constructors that a host function's error may name; any other name becomes a property of an `Error`.
 const ERRORS: [&str; 7] =
@@ -139,7 +140,13 @@ impl Prelude {
         let inspect = link(INSPECT)?;
         let bridge = link(BRIDGE)?;
         let freeze = context.call(script(CLOCK)?, &[builtins])?;
-        context.call(script(SURFACE)?, &[context.boolean(surface == Surface::Guest)])?;
+        let is_reduced = surface != Surface::Full;
+        let has_webassembly = surface != Surface::Guest;
+        let kept = [context.boolean(is_reduced), context.boolean(has_webassembly)];
+        context.call(script(SURFACE)?, &kept)?;
+        if has_webassembly {
+            context.call(script(WEBASSEMBLY)?, &[])?;
+        }
 
         let [error, type_error, range_error, syntax_error, reference_error, uri_error, eval_error] =
             ERRORS.map(|name| field(builtins, name));

@@ -1,4 +1,4 @@
-//! How much of the engine's compilers is used.
+//! How much of the engine is used: its compilers, and WebAssembly.
 
 /// The engine's JIT tiers. A property of the process: the engine reads its options once, when it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,6 +11,22 @@ pub enum Tier {
     Baseline,
     /// Every optimising compiler, with threads of their own.
     Full,
+}
+
+/// What a process uses of the engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// The compilers.
+    pub tier: Tier,
+    /// Whether isolates that ask for it have `WebAssembly`.
+    pub webassembly: bool,
+}
+
+impl From<Tier> for Features {
+    /// Without WebAssembly.
+    fn from(tier: Tier) -> Self {
+        Self { tier, webassembly: false }
+    }
 }
 
 /// An option of the engine: its name, and its value.
@@ -34,35 +50,41 @@ impl Tier {
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Off, Self::Baseline, Self::Full].into_iter().find(|tier| tier.name() == name)
     }
+}
 
-    /// The variables that choose the tier when they are in the environment of a process before it starts the engine.
+impl Features {
+    /// The variables that choose the features when they are in the environment of a process before it starts the engine.
     ///
     /// [`Engine::initialise`](crate::Engine::initialise) and [`Engine::configure`](crate::Engine::configure) do the same
     /// without them.
-    pub fn environment(self) -> &'static [(&'static str, &'static str)] {
-        // WebAssembly is off because its faults are signals, and the guest has no use for it. Without the concurrent
-        // collector nothing else runs while the guest does. Polling traps stop compiled code without signals.
-        match self {
-            Self::Off => &[
-                ("JSC_useJIT", "0"),
-                ("JSC_useWasm", "0"),
-                ("JSC_useConcurrentGC", "0"),
-                ("JSC_numberOfGCMarkers", "1"),
-            ],
-            Self::Baseline => &[
+    pub fn environment(self) -> Vec<(&'static str, &'static str)> {
+        // Without the concurrent collector nothing else runs while the guest does. Polling traps stop compiled code without
+        // signals.
+        let mut variables = match self.tier {
+            Tier::Off => {
+                vec![("JSC_useJIT", "0"), ("JSC_useConcurrentGC", "0"), ("JSC_numberOfGCMarkers", "1")]
+            }
+            Tier::Baseline => vec![
                 ("JSC_useDFGJIT", "0"),
-                ("JSC_useWasm", "0"),
                 ("JSC_useConcurrentGC", "0"),
                 ("JSC_numberOfGCMarkers", "1"),
                 ("JSC_usePollingTraps", "1"),
             ],
-            Self::Full => &[("JSC_useWasm", "0"), ("JSC_usePollingTraps", "1")],
+            Tier::Full => vec![("JSC_usePollingTraps", "1")],
+        };
+        if self.webassembly {
+            // Every access is compared with the memory's bounds. Otherwise the engine reserves gigabytes of addresses for each
+            // memory and takes the fault of an access beyond it as a signal.
+            variables.extend([("JSC_useWasmFastMemory", "0"), ("JSC_useWasmFaultSignalHandler", "0")]);
+        } else {
+            variables.push(("JSC_useWasm", "0"));
         }
+        variables
     }
 
     /// The same as [`environment`](Self::environment), for setting them through the engine itself.
     pub(crate) fn options(self) -> impl Iterator<Item = EngineOption> {
-        self.environment().iter().map(|&(variable, value)| {
+        self.environment().into_iter().map(|(variable, value)| {
             let name = variable.trim_start_matches("JSC_");
             match name {
                 "numberOfGCMarkers" => EngineOption::Count(name, 1),

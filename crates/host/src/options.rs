@@ -51,6 +51,13 @@ impl JitTier {
     }
 }
 
+/// What a zygote's engine has: fixed when the engine is loaded, and so each combination in use has a zygote of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Features {
+    pub(crate) jit: JitTier,
+    pub(crate) webassembly: bool,
+}
+
 /// Where a worker's process image comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WorkerStart {
@@ -103,9 +110,15 @@ pub struct Options {
     pub random_seed: Option<u64>,
     /// Whether making code from text throws.
     pub strict_eval: bool,
+    /// Whether the guest has `WebAssembly`.
+    pub webassembly: bool,
 }
 
 impl Options {
+    pub(crate) fn features(&self) -> Features {
+        Features { jit: self.jit, webassembly: self.webassembly }
+    }
+
     /// The CPU time of all threads of a worker in one request. The guest runs no longer than `timeout`, so what is used
     /// beyond that is used by threads it should not have, or while it should be waiting for a host function.
     pub(crate) fn max_cpu(&self) -> Duration {
@@ -134,6 +147,7 @@ impl Default for Options {
             clock: None,
             random_seed: None,
             strict_eval: false,
+            webassembly: false,
         }
     }
 }

@@ -9,7 +9,7 @@ use pydeno_wire::message::SandboxMode;
 use crate::error::Error;
 use crate::fork_generation;
 use crate::monitor::Monitor;
-use crate::options::{JitTier, Options, WorkerStart};
+use crate::options::{Features, JitTier, Options, WorkerStart};
 use crate::worker::{Forthcoming, Worker};
 use crate::zygote::{WorkerBinary, Zygote};
 
@@ -33,7 +33,7 @@ impl Default for ZygoteRotation {
 pub struct Supervisor {
     binary: WorkerBinary,
     monitor: Monitor,
-    tiers: Mutex<HashMap<JitTier, Tier>>,
+    tiers: Mutex<HashMap<Features, Tier>>,
     /// All that run, those that have been replaced included.
     zygotes: Mutex<Vec<Weak<Zygote>>>,
     rotation: Mutex<ZygoteRotation>,
@@ -117,8 +117,8 @@ impl Supervisor {
         zygotes.iter().filter_map(Weak::upgrade).for_each(|zygote| zygote.end());
     }
 
-    fn start_zygote(&self, tier: JitTier) -> Result<Arc<Zygote>, Error> {
-        let zygote = Arc::new(Zygote::start(&self.binary, tier, &self.monitor)?);
+    fn start_zygote(&self, features: Features) -> Result<Arc<Zygote>, Error> {
+        let zygote = Arc::new(Zygote::start(&self.binary, features, &self.monitor)?);
         let mut zygotes = self.zygotes.lock().unwrap_or_else(PoisonError::into_inner);
         zygotes.retain(|weak| weak.strong_count() > 0);
         zygotes.push(Arc::downgrade(&zygote));
@@ -133,7 +133,7 @@ impl Supervisor {
     pub(crate) fn start_worker(&self, options: &Options) -> Result<Worker, Error> {
         let worker = match options.worker_start {
             WorkerStart::Exec => {
-                let zygote = self.start_zygote(options.jit)?;
+                let zygote = self.start_zygote(options.features())?;
                 request(&zygote, options)?.wait(options)?
             }
             WorkerStart::Fork => self.forked_worker(options)?,
@@ -158,16 +158,16 @@ impl Supervisor {
     fn next_forthcoming(&self, options: &Options) -> Result<Forthcoming, Error> {
         let rotation = *self.rotation.lock().unwrap_or_else(PoisonError::into_inner);
         let mut tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
-        let usable = tiers.get(&options.jit).is_some_and(|tier| {
+        let usable = tiers.get(&options.features()).is_some_and(|tier| {
             let zygote = &tier.zygote;
             zygote.forked() < rotation.max_workers && zygote.age() < rotation.max_age && zygote.is_usable()
         });
         if !usable {
             // Runtimes that hold workers of the old one keep it alive until they are closed.
-            let zygote = self.start_zygote(options.jit)?;
-            tiers.insert(options.jit, Tier { zygote, ahead: None });
+            let zygote = self.start_zygote(options.features())?;
+            tiers.insert(options.features(), Tier { zygote, ahead: None });
         }
-        let tier = tiers.get_mut(&options.jit).expect("it was there or is now");
+        let tier = tiers.get_mut(&options.features()).expect("it was there or is now");
         match tier.ahead.take() {
             Some((shape, forthcoming)) if shape == Shape::of(options) => Ok(forthcoming),
             _ => request(&tier.zygote, options),
@@ -177,7 +177,7 @@ impl Supervisor {
     /// Has the next worker of the same shape forked, so that it confines itself while the caller goes on.
     fn prepare_next(&self, options: &Options) {
         let mut tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tier) = tiers.get_mut(&options.jit)
+        if let Some(tier) = tiers.get_mut(&options.features())
             && tier.ahead.is_none()
         {
             tier.ahead = request(&tier.zygote, options).ok().map(|next| (Shape::of(options), next));
@@ -208,5 +208,6 @@ fn request(zygote: &Arc<Zygote>, options: &Options) -> Result<Forthcoming, Error
 /// Loads the engine in a zygote that is ended at once, and returns its library.
 pub fn find_engine(binary: &WorkerBinary, tier: JitTier) -> Result<String, Error> {
     let supervisor = supervisor(|| Ok(binary.clone()))?;
-    Zygote::start(binary, tier, &supervisor.monitor).map(|zygote| zygote.engine.clone())
+    let features = Features { jit: tier, webassembly: false };
+    Zygote::start(binary, features, &supervisor.monitor).map(|zygote| zygote.engine.clone())
 }

@@ -27,7 +27,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::error::Error;
 use crate::fork_generation;
 use crate::monitor::Monitor;
-use crate::options::JitTier;
+use crate::options::Features;
 
 /// How long a zygote may take to load the engine, on a machine that is busy and has cold caches.
 const START_PATIENCE: Duration = Duration::from_secs(30);
@@ -89,14 +89,15 @@ impl fmt::Debug for Zygote {
 
 impl Zygote {
     /// Starts a zygote and waits until it has loaded the engine.
-    pub(crate) fn start(binary: &WorkerBinary, tier: JitTier, monitor: &Monitor) -> Result<Self, Error> {
+    pub(crate) fn start(binary: &WorkerBinary, features: Features, monitor: &Monitor) -> Result<Self, Error> {
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(|errno| unavailable("a socket for the zygote cannot be made", &errno))?;
         let mut command = Command::new(&binary.path);
         command
             .arg("zygote")
-            .arg(tier.name())
+            .arg(features.jit.name())
+            .args(features.webassembly.then_some("webassembly"))
             .env_clear()
             // Without a locale in the environment the engine formats numbers and dates for none at all.
             .env("LANG", "en_US.UTF-8")

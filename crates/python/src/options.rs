@@ -61,6 +61,7 @@ pub(crate) fn isolated(options: &Bound<'_, PyDict>) -> PyResult<Options> {
         clock: entry(options, "clock")?,
         random_seed: entry(options, "random_seed")?,
         strict_eval: entry(options, "strict_eval")?,
+        webassembly: entry(options, "webassembly")?,
     })
 }
 

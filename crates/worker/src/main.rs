@@ -1,6 +1,6 @@
 //! `pydeno-worker`: the processes that have to do with guest code, and none of the host's.
 //!
-//! - `pydeno-worker zygote TIER` loads the engine, runs no guest code and forks workers for the host at the other end
+//! - `pydeno-worker zygote TIER [webassembly]` loads the engine, runs no guest code and forks workers for the host at the other end
 //!   of its standard input. A fork of it is a *worker*: it confines itself, proves it, and then evaluates what the host
 //!   sends.
 //! - `pydeno-worker probe` confines itself as a worker would, without an engine, reports what it found on its
@@ -24,7 +24,8 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     process::close_inherited();
     let result = match arguments[..] {
-        ["zygote", tier] => zygote::run(tier),
+        ["zygote", tier] => zygote::run(tier, false),
+        ["zygote", tier, "webassembly"] => zygote::run(tier, true),
         ["probe"] => probe::run(),
         ["--version"] => {
             println!("pydeno-worker {}", pydeno_wire::message::BUILD);

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use pydeno_engine::{Ended, Engine, EvalLimits, Isolate, IsolateOptions, StepLimits};
+use pydeno_engine::{Ended, Engine, EvalLimits, Isolate, IsolateOptions, StepLimits, Surface};
 use pydeno_sandbox::{Layer, Request};
 use pydeno_wire::message::BUILD;
 use pydeno_wire::message::{
@@ -35,6 +35,8 @@ pub(crate) struct Order<'a> {
     pub(crate) sandbox: SandboxMode,
     /// Whether to enter an empty root.
     pub(crate) empty_root: bool,
+    /// Which globals the guest finds.
+    pub(crate) surface: Surface,
     /// What became of a confined child that made a forbidden call; `None` where no sandbox is asked for.
     pub(crate) kill_proof: Option<&'a Layer>,
 }
@@ -82,7 +84,8 @@ fn confine_and_serve(
     if refused {
         return link.send(&WorkerMessage::Refused(report)).map_err(io::Error::other);
     }
-    let isolate = Isolate::new(engine, &IsolateOptions::default()).map_err(io::Error::other)?;
+    let options = IsolateOptions { surface: order.surface, ..IsolateOptions::default() };
+    let isolate = Isolate::new(engine, &options).map_err(io::Error::other)?;
     let ready = Ready { build: BUILD.to_owned(), engine: engine.library().to_owned(), sandbox: report };
     link.send(&WorkerMessage::Ready(ready)).map_err(io::Error::other)?;
 

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use pydeno_engine::{Engine, Tier};
+use pydeno_engine::{Engine, Features, Surface, Tier};
 use pydeno_sandbox::Layer;
 use pydeno_wire::message::BUILD;
 use pydeno_wire::message::{ExitStatus, SandboxMode, ZygoteReply, ZygoteRequest};
@@ -39,7 +39,7 @@ const MAX_MESSAGE: usize = 4096;
 const CONTROL: u64 = 0;
 
 /// Loads the engine and serves the host at the other end of standard input until it hangs up.
-pub(crate) fn run(tier: &str) -> io::Result<()> {
+pub(crate) fn run(tier: &str, webassembly: bool) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let stdin = io::stdin();
     let control = stdin.as_fd();
@@ -51,14 +51,15 @@ pub(crate) fn run(tier: &str) -> io::Result<()> {
             return reply(control, &ZygoteReply::EngineUnavailable { reason: error.to_string() }, None);
         }
     };
-    if let Err(error) = engine.initialise(tier) {
+    if let Err(error) = engine.initialise(Features { tier, webassembly }) {
         return reply(control, &ZygoteReply::EngineUnavailable { reason: error.to_string() }, None);
     }
     let descriptors = EngineDescriptors::find()?;
     raise_open_files();
     let library = engine.library().to_owned();
     reply(control, &ZygoteReply::Listening { build: BUILD.to_owned(), engine: library }, None)?;
-    let mut zygote = Zygote::new(engine, descriptors, control)?;
+    let surface = if webassembly { Surface::GuestWithWebAssembly } else { Surface::Guest };
+    let mut zygote = Zygote::new(engine, surface, descriptors, control)?;
     let served = zygote.serve();
     zygote.end_workers();
     served
@@ -66,6 +67,7 @@ pub(crate) fn run(tier: &str) -> io::Result<()> {
 
 struct Zygote<'a> {
     engine: &'static Engine,
+    surface: Surface,
     descriptors: EngineDescriptors,
     control: BorrowedFd<'a>,
     epoll: OwnedFd,
@@ -81,6 +83,7 @@ struct Zygote<'a> {
 impl<'a> Zygote<'a> {
     fn new(
         engine: &'static Engine,
+        surface: Surface,
         descriptors: EngineDescriptors,
         control: BorrowedFd<'a>,
     ) -> io::Result<Self> {
@@ -88,6 +91,7 @@ impl<'a> Zygote<'a> {
         epoll::add(&epoll, control, epoll::EventData::new_u64(CONTROL), epoll::EventFlags::IN)?;
         Ok(Self {
             engine,
+            surface,
             descriptors,
             control,
             epoll,
@@ -153,7 +157,8 @@ impl<'a> Zygote<'a> {
         };
         let child = match fork() {
             Ok(Side::Child) => {
-                let order = Order { parent, sandbox, empty_root, kill_proof };
+                let surface = self.surface;
+                let order = Order { parent, sandbox, empty_root, surface, kill_proof };
                 worker::run(self.engine, &mut self.descriptors, socket, &order)
             }
             Ok(Side::Parent { child }) => child,

@@ -1,9 +1,11 @@
 // Removes what a guest shall not find: shared memory and threads of execution, machine code, and the console of the
 // engine's own debugger.
-(function (reduced) {
+(function (isReduced, hasWebAssembly) {
   "use strict";
-  if (reduced) {
-    for (const name of ["SharedArrayBuffer", "Atomics", "WebAssembly"]) delete globalThis[name];
+  if (isReduced) {
+    delete globalThis.SharedArrayBuffer;
+    delete globalThis.Atomics;
   }
+  if (!hasWebAssembly) delete globalThis.WebAssembly;
   delete globalThis.console;
 })
