@@ -220,3 +220,28 @@ fn binding_after_the_poison_still_works() {
     assert_eq!(guest.value("tools.late()"), number(9.0));
     assert_eq!(calls(&guest), number(0.0), "{:?}", guest.eval("called"));
 }
+
+#[test]
+fn functions_and_asynchronous_calls_work_all_the_same() {
+    let (guest, ..) = poisoned();
+    let tool = guest.bind_async("tool");
+    let Value::Array(functions) = guest.value("[parts.function, () => parts.function]") else {
+        panic!("an array is one")
+    };
+    assert_eq!(guest.call(&functions[0], &[]), Ok(number(1.0)));
+    assert!(matches!(guest.call(&functions[1], &[expected()]), Ok(Value::Function(_))));
+    let same = guest.value("(value) => value");
+    assert_eq!(guest.call(&same, &[expected()]), Ok(expected()));
+    guest.begin(1, "tool(made)");
+    assert_eq!(tool.noted.borrow()[0].arguments, [expected()]);
+    guest.settle(tool.id(0), number(5.0));
+    assert_eq!(guest.ended(), (1, Ok(number(5.0))));
+    guest.begin(2, "tool()");
+    guest.reject(tool.id(1), "no");
+    assert!(matches!(guest.ended(), (2, Err(Failure::Js(error))) if error.message == "no"));
+    assert_eq!(calls(&guest), number(0.0), "{:?}", guest.eval("called"));
+    // The language itself looks `then` up on an object that a promise is resolved with.
+    guest.begin(3, "tool()");
+    guest.settle(tool.id(2), expected());
+    assert_eq!(guest.ended(), (3, Ok(expected())));
+}

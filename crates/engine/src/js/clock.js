@@ -8,6 +8,8 @@
   } = builtins;
 
   const NO_ARGUMENTS = list();
+  // The name is that of the function within `frozenDate` too.
+  const RealDate = Date;
   const DatePrototype = Date.prototype;
   const Format = Intl.DateTimeFormat;
 
@@ -32,8 +34,6 @@
     // `new.target` of a plain `new` is this function, whose instances are dates like any other.
     target.prototype = DatePrototype;
     const frozen = native(target);
-    delete frozen.length;
-    delete frozen.name;
     const keys = ownKeys(Date);
     for (let i = 0; i < keys.length; i++) {
       defineProperty(frozen, keys[i], getOwnPropertyDescriptor(Date, keys[i]));
@@ -44,8 +44,6 @@
     replace(DatePrototype, "constructor", frozen);
     return frozen;
   }
-
-  const RealDate = Date;
 
   // The same function where it is given a time, and else of the time that stands still.
   function withoutTime(original, now) {
