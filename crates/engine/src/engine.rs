@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
-use crate::ffi::{Context, EngineString, KeptSignals, Table, start};
+use crate::ffi::{Context, EngineString, KeptSignals, StackRoom, Table, start};
 use crate::library::{self, EngineUnavailable};
 use crate::tier::Features;
 
@@ -77,6 +77,8 @@ impl Engine {
             };
         });
         configured?;
+        // A fork could not ask any more: the answer is in a file.
+        StackRoom::of_this_thread();
         let context = Context::new(&self.table).ok_or(InitialiseError::NoContext)?;
         let script = EngineString::from_str(&self.table, WARM_UP);
         let name = EngineString::from_str(&self.table, "");

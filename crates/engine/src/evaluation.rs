@@ -73,7 +73,7 @@ impl Isolate {
             self.shared.requests.settle_later(call, outcome);
             return;
         }
-        self.settle_now(call, outcome, limits.cancelled);
+        self.settle_now(call, &outcome, limits.cancelled);
         self.advance(limits.cancelled);
     }
 
@@ -294,7 +294,7 @@ impl Isolate {
         })
     }
 
-    fn settle_now(&self, call: CallId, outcome: Result<Value, HostError>, cancelled: &dyn Fn() -> bool) {
+    fn settle_now(&self, call: CallId, outcome: &Result<Value, HostError>, cancelled: &dyn Fn() -> bool) {
         let (context, shared) = (&self.context, &*self.shared);
         let requests = &shared.requests;
         let Some(call) = requests.take_call(call) else { return };
@@ -303,7 +303,7 @@ impl Isolate {
         let running = Running { request: request.id, budget: request.budget };
         let Request { bounds, awaited, .. } = request;
         let progress = self.step(running, bounds, cancelled, || {
-            let settled = match &outcome {
+            let settled = match outcome {
                 Ok(value) => import::value(context, shared, value),
                 Err(error) => Err(host_function::error(context, &shared.prelude, error)),
             };
@@ -334,7 +334,7 @@ impl Isolate {
                 let outcome = self.end_of(&request, cancelled);
                 requests.tell(requests.end(request.id, outcome));
             } else if let Some((call, outcome)) = requests.take_late_settlement() {
-                self.settle_now(call, outcome, cancelled);
+                self.settle_now(call, &outcome, cancelled);
             } else {
                 break;
             }
@@ -357,10 +357,9 @@ impl Isolate {
             Awaited::Value(_) => request.calls == 0,
             Awaited::Promise(ending) => {
                 match self.shared.prelude.ending(&self.context, ending.get(&self.context)) {
-                    Ok(Settled::Rejected(_)) => true,
+                    Ok(Settled::Rejected(_)) | Err(_) => true,
                     Ok(Settled::Fulfilled(_)) => request.calls == 0,
                     Ok(_) => false,
-                    Err(_) => true,
                 }
             }
         }
@@ -411,7 +410,7 @@ impl Isolate {
                 deadline.ask_soon();
             }
             // An empty script has no way to fail, and whatever the engine says of it is about what was stopped.
-            let (_, stop) = deadline.during(overdue, &|| false, || {
+            let ((), stop) = deadline.during(overdue, &|| false, || {
                 let _ = self.context.evaluate(&nothing, &nothing);
             });
             if stop.is_none() {

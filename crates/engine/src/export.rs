@@ -69,17 +69,13 @@ fn through_the_prelude<'c>(
         context.number(shared.held.room() as f64),
     ];
     let refusal = prelude.call(context, &prelude.flatten, &arguments)?;
-    match Refusal::from_number(context.to_number(refusal)) {
-        Some(reason) => {
-            let path = path(context, prelude)?;
-            prelude.call(context, &prelude.release, &[])?;
-            Err(Refused { path, reason }.into())
-        }
-        None => {
-            let before = shared.held.mark();
-            read(context, shared, budget).inspect_err(|_| shared.held.release_since(before))
-        }
+    if let Some(reason) = Refusal::from_number(context.to_number(refusal)) {
+        let path = path(context, prelude)?;
+        prelude.call(context, &prelude.release, &[])?;
+        return Err(Refused { path, reason }.into());
     }
+    let before = shared.held.mark();
+    read(context, shared, budget).inspect_err(|_| shared.held.release_since(before))
 }
 
 /// From here on the prelude is told to let go of what it holds of a value; below, telling it costs more.

@@ -224,7 +224,9 @@ impl Isolate {
 
     /// Lets go of functions of the guest that were values. One that is not held is ignored.
     pub fn release(&self, functions: &[u64]) {
-        functions.iter().for_each(|&handle| self.shared.held.release(handle));
+        for &handle in functions {
+            self.shared.held.release(handle);
+        }
     }
 }
 

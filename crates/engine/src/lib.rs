@@ -9,13 +9,18 @@
 //! - An **isolate** ([`Isolate`]) is a heap with one global object and what guest code left there. It belongs to the
 //!   thread that made it.
 //! - The **guest** is the JavaScript that an isolate evaluates; nothing about it is trusted.
-//! - A **host function** is a Rust closure that the guest can call.
+//! - A **host function** is a Rust closure that the guest can call. An **asynchronous** one only starts a **call** and
+//!   gives the guest a promise, which [`Isolate::settle`] settles.
+//! - A **request** is an evaluation, or the invocation of a function of the guest that was a value. Several may wait for
+//!   calls at a time; [`Isolate`] says when each ends.
 //! - **Exporting** turns a guest's value into a [`Value`](pydeno_wire::Value), **importing** the other way round.
 //!   Neither runs guest code, whatever the guest has done to its built-ins.
 //! - The **prelude** is the JavaScript of this crate that runs in an isolate before any guest code and keeps the
 //!   built-ins that it needs out of the guest's reach.
-//! - The **soft deadline** is the end of an evaluation that the engine itself watches, asking between two
-//!   instructions of the guest.
+//! - **Guest time** passes while guest code runs, not in host functions and not while requests wait for calls.
+//! - The **soft deadline** is the end of a request, in guest time, that the engine itself watches, asking between two
+//!   instructions of the guest. It stops what runs at the first deadline of all requests; the request on whose behalf
+//!   that ran fails with those whose time is up.
 //!
 //! # Example
 //!
@@ -38,7 +43,8 @@
 //!
 //! It does not confine the process: a guest that breaks the engine owns what the process owns. Nor can it stop what
 //! never comes back to an instruction of the guest, an endless chain of promise reactions above all; whoever runs
-//! guest code keeps a hard deadline outside the process. It has no modules, timers or network.
+//! guest code keeps a hard deadline outside the process. It has no modules, timers or network. Within a host function
+//! no promise reactions run, so a request that is begun there cannot wait for a promise, not even a settled one.
 
 mod async_function;
 mod class;
