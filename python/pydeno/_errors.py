@@ -6,6 +6,8 @@ that raised it takes further evaluations.
 
 from __future__ import annotations
 
+from ._pydeno import undefined
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -30,7 +32,8 @@ class Frame:
 
     Attributes:
         function: The function's name, or `""` for the script itself.
-        file: The script's name, or `""` for native code.
+        file: The script's name, `"<eval>"` for code that the script made from a text, `""` for native code and where
+            it is not known.
         line: 1-based, in the script's own text; 0 when unknown.
         column: 1-based; 0 when unknown.
     """
@@ -63,14 +66,25 @@ class Frame:
 class JavaScriptError(PydenoError):
     """The script threw, did not parse, or its promise was rejected or can never settle. The runtime survives.
 
-    `str()` of it is safe to print: control, bidi and invisible characters of the script are removed. `message`,
-    `name` and `stack` are exact.
+    `str()` and `format()` of it are safe to print: control, bidi and invisible characters of the script are removed,
+    and what is very long is cut. The attributes are exact.
+
+    Nothing of the script runs to describe what it threw. So a name behind a getter is not known, and what is in
+    `properties`, `cause`, `errors` and `value` is an excerpt: data that crosses, within 64 KiB, 64 properties, 16
+    errors of an aggregate and 8 causes of causes.
+
+    `__cause__` is never the script's: it is the Python exception of the host function whose error the script did not
+    handle, if that is what happened.
 
     Attributes:
         name: The error's `name`, such as `"TypeError"`; `""` when something else than an `Error` was thrown.
         message: The error's `message`, or the text of what was thrown.
         stack: The engine's stack text.
-        frames: The stack, innermost first.
+        frames: The stack, innermost first. A script that does not parse has one frame: where it is wrong.
+        value: What was thrown, when that is no `Error` and crosses; else `pydeno.undefined`.
+        properties: The error's other own enumerable properties, such as `code`.
+        cause: The error's `cause`: a `JavaScriptError`, or the value of what is no `Error`; `None` without one.
+        errors: The `errors` of an `AggregateError`, each like `cause`.
     """
 
     kind = "js_error"
@@ -78,6 +92,20 @@ class JavaScriptError(PydenoError):
     message: str = ""
     stack: str = ""
     frames: list[Frame]
+    value: Any = undefined
+    properties: dict[str, Any]
+    cause: Any = None
+    errors: list[Any]
+
+    def format(self) -> str:
+        """The error, its stack and its causes as lines to print; at most 64 Ki characters.
+
+        Each frame is a line `    at function (file:line:column)`. Further lines of a message begin with `  | `, so that
+        a message cannot pass for frames.
+        """
+        from ._report import report
+
+        return report(self)
 
 
 class ConversionError(PydenoError, TypeError):
@@ -119,7 +147,7 @@ class InflightLimitExceeded(PydenoError):
     kind = "inflight_limit"
 
 
-class HostWaitExceeded(PydenoError):
+class HostWaitExceeded(PydenoError, TimeoutError):
     """The script waited for host functions longer than `max_host_wait` in one evaluation. The runtime survives."""
 
     kind = "host_wait"
@@ -170,9 +198,18 @@ class EngineUnavailable(PydenoError):
 
 
 class WorkerCrashed(PydenoError):
-    """The worker died, was killed or could not be started. The runtime, if there was one, is closed."""
+    """The worker died, was killed or could not be started. The runtime, if there was one, is closed.
+
+    Attributes:
+        started: Whether there was a worker.
+        signal: The signal that ended it, such as 9 (`SIGKILL`); `None` when that is not known or it was none.
+        exit_code: What it exited with; `None` likewise.
+    """
 
     kind = "worker_crashed"
+    started: bool = True
+    signal: int | None = None
+    exit_code: int | None = None
 
 
 class MemoryLimitExceeded(WorkerCrashed):
@@ -262,6 +299,8 @@ def from_core(kind: str, message: str, runtime_survives: bool, data: dict[str, A
     if isinstance(error, JavaScriptError):
         error.frames = [Frame(*frame) for frame in frames or ()]
         error.message = message
+        error.properties = {}
+        error.errors = []
     for name, value in data.items():
         setattr(error, name, value)
     return error

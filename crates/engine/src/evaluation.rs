@@ -12,7 +12,7 @@ use crate::ffi::{EngineString, Kept, Local, ScriptError, Thrown};
 use crate::isolate::Isolate;
 use crate::prelude::Settled;
 use crate::requests::{Awaited, CallId, Ended, Request, RequestId, Running};
-use crate::{exception, export, host_function, import};
+use crate::{exception, export, host_function, import, syntax};
 
 /// How far a request has come.
 enum Progress {
@@ -138,7 +138,9 @@ impl Isolate {
         let name = EngineString::from_str(table, name);
         self.begin(request, limits, || {
             self.context.evaluate(&source, &name).map_err(|error| match error {
-                ScriptError::Syntax { message, line } => exception::syntax_error(&message, &name, line),
+                ScriptError::Syntax { message, line } => {
+                    syntax::error(&self.context, &source, &name, &message, line)
+                }
                 ScriptError::Thrown(thrown) => self.describe(thrown),
             })
         })
@@ -443,7 +445,7 @@ impl Isolate {
             // Nothing of the guest is looked at any more.
             return Failure::Js(JsError::default());
         }
-        Failure::Js(exception::describe(&self.context, &self.shared.prelude, thrown))
+        Failure::Js(exception::describe(&self.context, &self.shared, thrown))
     }
 }
 

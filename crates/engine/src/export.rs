@@ -19,7 +19,20 @@ pub(crate) fn value<'c>(
 ) -> Result<Value, ConversionError<'c>> {
     match primitive(context, value, budget)? {
         Some(value) => Ok(value),
-        None => through_the_prelude(context, shared, value, budget),
+        None => through_the_prelude(context, shared, value, budget, shared.held.room()),
+    }
+}
+
+/// As [`value`], but refuses functions, which somebody would have to let go of.
+pub(crate) fn data<'c>(
+    context: &'c Context,
+    shared: &Shared,
+    value: Local<'c>,
+    budget: &mut Budget,
+) -> Result<Value, ConversionError<'c>> {
+    match primitive(context, value, budget)? {
+        Some(value) => Ok(value),
+        None => through_the_prelude(context, shared, value, budget, 0),
     }
 }
 
@@ -56,6 +69,7 @@ fn through_the_prelude<'c>(
     shared: &Shared,
     value: Local<'c>,
     budget: &mut Budget,
+    room_for_functions: usize,
 ) -> Result<Value, ConversionError<'c>> {
     let prelude = &shared.prelude;
     if budget.nodes == 0 {
@@ -66,7 +80,7 @@ fn through_the_prelude<'c>(
         context.number(budget.nodes as f64),
         context.number(budget.bytes as f64),
         context.number(f64::from(budget.effective_depth())),
-        context.number(shared.held.room() as f64),
+        context.number(room_for_functions as f64),
     ];
     let refusal = prelude.call(context, &prelude.flatten, &arguments)?;
     if let Some(reason) = Refusal::from_number(context.to_number(refusal)) {

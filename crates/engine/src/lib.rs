@@ -66,6 +66,7 @@ mod library;
 mod prelude;
 mod random;
 mod requests;
+mod syntax;
 mod tape;
 mod tier;
 mod unhandled_rejections;

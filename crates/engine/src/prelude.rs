@@ -10,6 +10,7 @@ use crate::isolate::Surface;
 const BUILTINS: &str = include_str!("js/builtins.js");
 const FLATTEN: &str = include_str!("js/flatten.js");
 const INSPECT: &str = include_str!("js/inspect.js");
+const DESCRIBE: &str = include_str!("js/describe.js");
 const BRIDGE: &str = include_str!("js/bridge.js");
 const CLOCK: &str = include_str!("js/clock.js");
 const SURFACE: &str = include_str!("js/surface.js");
@@ -138,6 +139,7 @@ impl Prelude {
         };
         let flatten = link(FLATTEN)?;
         let inspect = link(INSPECT)?;
+        let describe = context.call(script(DESCRIBE)?, &[builtins, classify.get(context), inspect])?;
         let bridge = link(BRIDGE)?;
         let freeze = context.call(script(CLOCK)?, &[builtins])?;
         let is_reduced = surface != Surface::Full;
@@ -164,7 +166,7 @@ impl Prelude {
                 steps: string("steps"),
             },
             inspect: field(inspect, "inspect")?,
-            describe: field(inspect, "describe")?,
+            describe: field(describe, "describe")?,
             make_map: field(bridge, "makeMap")?,
             make_set: field(bridge, "makeSet")?,
             unpin: field(bridge, "unpin")?,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use pydeno_wire::Text;
 use pydeno_wire::message::{ExitStatus, JsError, LayerReport, SandboxReport};
 
 /// Why a runtime could not start, or an operation on one failed.
@@ -183,12 +184,14 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Js(error) => match (error.name.is_empty(), error.message.is_empty()) {
-                (true, _) => write!(f, "{}", error.message.display_safe()),
-                (false, true) => write!(f, "{}", error.name.display_safe()),
-                (false, false) => write!(f, "{}: {}", error.name.display_safe(), error.message.display_safe()),
-            },
-            Self::Conversion { path, reason } => write!(f, "{path} cannot cross: {reason}"),
+            Self::Js(error) => {
+                let (name, message) = (shown(&error.name), shown(&error.message));
+                let between = if name.is_empty() || message.is_empty() { "" } else { ": " };
+                write!(f, "{name}{between}{message}")
+            }
+            Self::Conversion { path, reason } => {
+                write!(f, "{} cannot cross: {}", shown(&path.as_str().into()), shown(&reason.as_str().into()))
+            }
             Self::NeverSettles => f.write_str(
                 "the result is a promise that can never settle: no job and no host function is left that would \
                  resolve it",
@@ -242,8 +245,9 @@ impl fmt::Display for Error {
             ),
             Self::ProtocolViolation { what } => write!(
                 f,
-                "the worker broke the protocol ({what}) and was killed; guest code may have taken over the engine: \
-                 treat the script as hostile; this runtime is closed"
+                "the worker broke the protocol ({}) and was killed; guest code may have taken over the engine: \
+                 treat the script as hostile; this runtime is closed",
+                shown(&what.as_str().into())
             ),
             Self::SandboxUnavailable { report } => write_missing_layers(f, report),
             Self::EngineUnavailable { reason } | Self::WorkerUnavailable { reason } => f.write_str(reason),
@@ -304,12 +308,20 @@ impl Error {
     }
 }
 
+/// The longest text of a worker's in an error's own, in bytes; the whole is in the error's fields.
+const MAX_SHOWN_BYTES: usize = 64 << 10;
+
+/// What a person may see of a worker's text.
+fn shown(text: &Text) -> String {
+    text.shortened(MAX_SHOWN_BYTES).display_safe().into_owned()
+}
+
 fn write_missing_layers(f: &mut fmt::Formatter<'_>, report: &SandboxReport) -> fmt::Result {
     f.write_str("no worker was started, because its sandbox would not be what was asked for")?;
     for LayerReport { name, detail, fix, .. } in report.layers.iter().filter(|layer| !layer.applied) {
-        write!(f, "; {name}: {detail}")?;
+        write!(f, "; {}: {}", shown(&name.as_str().into()), shown(&detail.as_str().into()))?;
         if !fix.is_empty() {
-            write!(f, " (to fix: {fix})")?;
+            write!(f, " (to fix: {})", shown(&fix.as_str().into()))?;
         }
     }
     Ok(())

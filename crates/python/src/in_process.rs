@@ -264,6 +264,10 @@ impl InProcessRuntime {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if self.process != std::process::id() {
+            // It is the parent's to close, and a `with` block that ends in a forked child is no error.
+            return Ok(());
+        }
         let inner = self.enter(py)?;
         if !inner.shared.running.borrow().is_empty() {
             return Err(errors::from_host(py, &Error::Reentrant));

@@ -23,6 +23,8 @@ use pyo3::pymodule;
 #[pymodule]
 mod _pydeno {
     #[pymodule_export]
+    use super::errors::display_safe;
+    #[pymodule_export]
     use super::in_process::InProcessRuntime;
     #[pymodule_export]
     use super::isolated::{IsolatedRuntime, Socket, set_zygote_rotation, shut_down};
@@ -35,10 +37,24 @@ mod _pydeno {
     #[pymodule_export]
     use super::undefined::UndefinedType;
 
+    use std::sync::OnceLock;
+
+    use pyo3::exceptions::PyImportError;
     use pyo3::prelude::*;
+
+    /// Which interpreter has the module, by the address of its `sys`.
+    static INTERPRETER: OnceLock<usize> = OnceLock::new();
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Classes and singletons are kept once in a process; those of another interpreter would not be its own.
+        let interpreter = module.py().import("sys")?.as_ptr() as usize;
+        if *INTERPRETER.get_or_init(|| interpreter) != interpreter {
+            return Err(PyImportError::new_err(
+                "pydeno cannot be imported in a subinterpreter when another interpreter of the process has it; use a \
+                 thread or a process instead",
+            ));
+        }
         module.add("undefined", super::undefined::get(module.py())?)?;
         module.add("__version__", pydeno_wire::message::BUILD)
     }

@@ -24,12 +24,22 @@ pub(crate) fn to_python<'py>(
     value: &Value,
     home: &Arc<Home>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    ToPython { py, home, path: Path::root() }.convert(value)
+    ToPython { py, home: Some(home), path: Path::root() }.convert(value)
+}
+
+/// As [`to_python`], for a value without functions.
+///
+/// # Errors
+///
+/// As `to_python`, and `ConversionError` for a function.
+pub(crate) fn data_to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    ToPython { py, home: None, path: Path::root() }.convert(value)
 }
 
 struct ToPython<'py, 'h> {
     py: Python<'py>,
-    home: &'h Arc<Home>,
+    /// Whose the functions in the value are.
+    home: Option<&'h Arc<Home>>,
     path: Path,
 }
 
@@ -44,7 +54,10 @@ impl<'py> ToPython<'py, '_> {
             Value::Number(value) => number_to_python(py, *value),
             Value::BigInt(value) => bigint_to_python(py, value)?,
             Value::String(text) => text_to_python(py, text)?.into_any(),
-            Value::Function(function) => self.home.adopt(py, function)?,
+            Value::Function(function) => match self.home {
+                Some(home) => home.adopt(py, function)?,
+                None => return Err(errors::conversion(py, &self.path, "a function does not cross here")),
+            },
             Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
             Value::Date(milliseconds) => self.date(*milliseconds)?,
             Value::Array(items) => {

@@ -33,6 +33,7 @@ mod encode;
 mod error;
 mod head;
 mod host_message;
+mod js_error;
 mod record;
 mod worker_message;
 mod zygote_message;

@@ -234,6 +234,29 @@ pub struct JsError {
     pub stack: Text,
     /// The stack, innermost frame first.
     pub frames: Vec<Frame>,
+    /// What else it carries, for those that carry anything.
+    pub details: Option<Box<ErrorDetails>>,
+}
+
+/// What an exception of the guest carries beyond its text: an excerpt, as far as it crosses and as much as
+/// [`bounds`](crate::codec::bounds) allow. Values in it hold no functions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ErrorDetails {
+    /// What was thrown, when that is no `Error`.
+    pub value: Option<Value>,
+    /// Its own enumerable properties that hold data, without those that have a field of their own here or in [`JsError`].
+    pub properties: Vec<(Text, Value)>,
+    /// The `cause` of an `Error`.
+    pub cause: Option<JsError>,
+    /// The `errors` of an `AggregateError`.
+    pub errors: Vec<JsError>,
+}
+
+impl JsError {
+    /// What the exception carries, to be filled.
+    pub fn details_mut(&mut self) -> &mut ErrorDetails {
+        self.details.get_or_insert_default()
+    }
 }
 
 /// One frame of a guest's stack.
@@ -241,7 +264,8 @@ pub struct JsError {
 pub struct Frame {
     /// The function, or empty for the script itself.
     pub function: Text,
-    /// The script's name, or empty for native code.
+    /// The script's name, `<eval>` for code that the guest made from a text, or empty for native code and where it is not
+    /// known.
     pub file: Text,
     /// 1-based, or 0 when unknown.
     pub line: u32,

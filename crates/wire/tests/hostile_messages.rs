@@ -8,7 +8,7 @@ use pydeno_wire::message::{
     Binding, ConsoleLevel, Failure, Frame, HostError, HostMessage, JsError, LayerReport, Ready,
     SandboxReport, WorkerMessage, ZygoteReply, ZygoteRequest,
 };
-use pydeno_wire::{Budget, DecodeError, EncodeError, Message, Text, Value};
+use pydeno_wire::{Budget, DecodeError, EncodeError, Function, Message, Text, Value};
 
 fn encoded<M: Message>(message: &M) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -231,7 +231,148 @@ fn exhausting_error() -> JsError {
         message: text(bounds::ERROR_TEXT_BYTES),
         stack: text(bounds::ERROR_TEXT_BYTES),
         frames: (1..=300).map(frame).collect(),
+        details: None,
     }
+}
+
+/// The same with as much around it as a guest can arrange: a chain of causes, and aggregates in aggregates.
+fn exhausting_tree(depth: usize) -> JsError {
+    exhausting_details(exhausting_error(), depth)
+}
+
+/// As [`exhausting_error`], for one that another leads to.
+fn exhausting_relative() -> JsError {
+    let text = |bytes: usize| Text::from("x".repeat(bytes + 9));
+    let name = text(bounds::RELATED_NAME_BYTES);
+    let frame = Frame { function: name.clone(), file: name.clone(), line: 1, column: u32::MAX };
+    JsError {
+        name,
+        message: text(bounds::RELATED_TEXT_BYTES),
+        stack: text(bounds::RELATED_TEXT_BYTES),
+        frames: vec![frame; bounds::RELATED_FRAMES + 1],
+        details: None,
+    }
+}
+
+fn exhausting_details(mut error: JsError, depth: usize) -> JsError {
+    let name =
+        |index: usize| Text::from(format!("{index:0>width$}", width = bounds::ERROR_PROPERTY_NAME_BYTES));
+    let details = error.details_mut();
+    details.properties = (0..=bounds::ERROR_PROPERTIES).map(|index| (name(index), Value::Null)).collect();
+    if depth > 0 {
+        details.cause = Some(exhausting_details(exhausting_relative(), depth - 1));
+        details.errors = vec![exhausting_details(exhausting_relative(), 0); bounds::AGGREGATED + 1];
+    }
+    error
+}
+
+fn errors_in(error: &JsError) -> usize {
+    let details = error.details.iter();
+    1 + details.flat_map(|details| details.cause.iter().chain(&details.errors)).map(errors_in).sum::<usize>()
+}
+
+fn depth_of(error: &JsError) -> usize {
+    let details = error.details.iter();
+    let related = details.flat_map(|details| details.cause.iter().chain(&details.errors));
+    related.map(|error| 1 + depth_of(error)).max().unwrap_or(0)
+}
+
+fn through_the_wire(error: JsError, budget: &Budget) -> JsError {
+    let done = WorkerMessage::Done { id: 1, outcome: Err(Failure::Js(error)), unhandled: vec![] };
+    let mut bytes = Vec::new();
+    done.encode(&mut bytes, budget).unwrap();
+    match WorkerMessage::decode(&bytes, budget) {
+        Ok(WorkerMessage::Done { outcome: Err(Failure::Js(error)), .. }) => error,
+        other => panic!("an error must arrive as one: {other:?}"),
+    }
+}
+
+#[test]
+fn a_tree_of_errors_of_any_size_is_cut_and_not_lost() {
+    let cut = through_the_wire(exhausting_tree(2), &Budget::default());
+    assert_eq!(errors_in(&cut), 1 + bounds::RELATED_ERRORS);
+    let details = cut.details.unwrap();
+    assert_eq!(details.properties.len(), bounds::ERROR_PROPERTIES);
+    let cause = details.cause.unwrap();
+    assert_eq!(cause.details.as_ref().unwrap().errors.len(), bounds::AGGREGATED);
+    assert_eq!(cause.message.len_bytes(), bounds::RELATED_TEXT_BYTES);
+    assert_eq!(cause.name.len_bytes(), bounds::RELATED_NAME_BYTES);
+    assert_eq!(cause.frames.len(), bounds::RELATED_FRAMES);
+    assert_eq!(cause.frames[0].file.len_bytes(), bounds::RELATED_NAME_BYTES);
+
+    let chain = (0..20).fold(JsError::default(), |cause, _| {
+        let mut error = JsError::default();
+        error.details_mut().cause = Some(cause);
+        error
+    });
+    assert_eq!(depth_of(&through_the_wire(chain, &Budget::default())), bounds::ERROR_DEPTH);
+}
+
+#[test]
+fn an_unhandled_rejection_is_cut_to_a_short_one() {
+    let budget = Budget::default();
+    let unhandled = vec![exhausting_tree(1); bounds::UNHANDLED + 1];
+    let done = WorkerMessage::Done { id: 1, outcome: Ok(Value::Null), unhandled };
+    let Ok(WorkerMessage::Done { unhandled, .. }) = WorkerMessage::decode(&encoded(&done), &budget) else {
+        panic!("it must arrive");
+    };
+    assert_eq!(unhandled.len(), bounds::UNHANDLED);
+    assert_eq!(errors_in(&unhandled[0]), 1);
+    assert_eq!(unhandled[0].message.len_bytes(), bounds::RELATED_TEXT_BYTES);
+    assert_eq!(unhandled[0].frames.len(), bounds::RELATED_FRAMES);
+}
+
+#[test]
+fn what_an_error_carries_is_left_out_where_the_budget_ends() {
+    let mut error = JsError { message: "m".into(), ..JsError::default() };
+    let details = error.details_mut();
+    details.value = Some(Value::Bytes(vec![0; 1000]));
+    details.properties = vec![
+        ("large".into(), Value::Bytes(vec![0; 1000])),
+        ("deep".into(), Value::Array(vec![Value::Array(vec![])])),
+        ("small".into(), Value::Number(1.0)),
+        ("f".into(), Value::Array(vec![Value::Function(Function { handle: 1, name: "f".into() })])),
+        ("n".repeat(bounds::ERROR_PROPERTY_NAME_BYTES + 1).into(), Value::Null),
+    ];
+    let arrived = through_the_wire(error, &Budget { bytes: 100, nodes: 10, depth: 1 });
+    let details = arrived.details.unwrap();
+    assert_eq!(arrived.message, "m");
+    assert_eq!((details.value, details.properties), (None, vec![("small".into(), Value::Number(1.0))]));
+}
+
+#[test]
+fn a_dishonest_tree_of_errors_is_refused() {
+    // An error whose details are the value that comes next, without properties, and the rest that is given.
+    let error = |related: &[u8]| [&[0x86, 1, 0x60, 0x60, 0x60, 0x80, 0x85, 1], related].concat();
+    let done = |error: &[u8]| [&[0x84, 4, 7], error, &[0x80]].concat();
+    let refused = |related: &[u8]| decoded::<WorkerMessage>(&done(&error(related))).unwrap_err();
+    assert!(decoded::<WorkerMessage>(&done(&error(&[0x80, 0x80, 0x80, 0x80]))).is_ok());
+
+    let function = [0x81, 0xd8, 0x27, 0x82, 0x03, 0x61, 0x67, 0x80, 0x80, 0x80];
+    assert!(matches!(
+        refused(&function),
+        DecodeError::Unexpected { expected: "a value without functions", .. }
+    ));
+    let two_causes =
+        [&[0x80, 0x80, 0x82][..], &[0x85, 1, 0x60, 0x60, 0x60, 0x80].repeat(2), &[0x80]].concat();
+    assert!(matches!(refused(&two_causes), DecodeError::FieldTooLong { field: "the cause", .. }));
+    let plain = [0x85, 1, 0x60, 0x60, 0x60, 0x80];
+    let many = [&[0x80, 0x80, 0x80, 0x91][..], &plain.repeat(17)].concat();
+    assert!(matches!(refused(&many), DecodeError::FieldTooLong { field: "the errors of an aggregate", .. }));
+    // One more cause than the depth allows.
+    let chain = |length: usize| {
+        (0..length)
+            .fold(plain.to_vec(), |cause, _| error(&[&[0x80, 0x80, 0x81][..], &cause, &[0x80]].concat()))
+    };
+    assert!(decoded::<WorkerMessage>(&done(&chain(bounds::ERROR_DEPTH))).is_ok());
+    assert!(decoded::<WorkerMessage>(&done(&chain(bounds::ERROR_DEPTH + 1))).is_err());
+    // Three aggregates within the bound of each, and beyond that of all.
+    let aggregate = |errors: &[u8]| error(&[&[0x80, 0x80, 0x80][..], errors].concat());
+    let full = aggregate(&[&[0x90][..], &plain.repeat(16)].concat());
+    let within = aggregate(&[&[0x81][..], &full].concat());
+    let beyond = aggregate(&[&[0x83][..], &full.repeat(3)].concat());
+    assert!(decoded::<WorkerMessage>(&done(&within)).is_ok());
+    assert!(decoded::<WorkerMessage>(&done(&beyond)).is_err());
 }
 
 #[test]
@@ -265,8 +406,8 @@ fn no_message_is_longer_than_its_kinds_maximum() {
         WorkerMessage::Console { level: ConsoleLevel::Log, text: "c".repeat(bounds::CONSOLE_BYTES).into() },
         WorkerMessage::Done {
             id: u64::MAX,
-            outcome: Err(Failure::Js(exhausting_error())),
-            unhandled: vec![exhausting_error(); 2 * bounds::UNHANDLED],
+            outcome: Err(Failure::Js(exhausting_tree(2))),
+            unhandled: vec![exhausting_tree(2); bounds::UNHANDLED + 1],
         },
     ] {
         fits(encoded(&message).len(), WorkerMessage::max_encoded_bytes(&budget));

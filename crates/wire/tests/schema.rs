@@ -1,8 +1,8 @@
 //! The wire schema, pinned: a change here is a change of the protocol between builds.
 
 use pydeno_wire::message::{
-    Binding, ConsoleLevel, ExitStatus, Failure, Frame, HostError, HostMessage, JsError, LayerReport, Limits,
-    Ready, SandboxMode, SandboxReport, Start, WorkerMessage, ZygoteReply, ZygoteRequest,
+    Binding, ConsoleLevel, ErrorDetails, ExitStatus, Failure, Frame, HostError, HostMessage, JsError,
+    LayerReport, Limits, Ready, SandboxMode, SandboxReport, Start, WorkerMessage, ZygoteReply, ZygoteRequest,
 };
 use pydeno_wire::{Budget, Function, Message, Value};
 
@@ -64,7 +64,16 @@ fn worker_messages_look_like_this() {
         message: "m".into(),
         stack: "s".into(),
         frames: vec![Frame { function: "f".into(), file: "a".into(), line: 1, column: 2 }],
+        details: None,
     };
+    let inner = JsError { message: "i".into(), ..JsError::default() };
+    let details = ErrorDetails {
+        value: Some(Value::Number(1.0)),
+        properties: vec![("p".into(), Value::Null)],
+        cause: Some(inner.clone()),
+        errors: vec![inner.clone(), inner],
+    };
+    let detailed = JsError { details: Some(Box::new(details)), ..JsError::default() };
     let stray = WorkerMessage::Done { id: 7, outcome: Ok(Value::Null), unhandled: vec![error.clone()] };
     let function = Value::Function(Function { handle: 3, name: "g".into() });
     let conversion = Failure::Conversion { path: "$".into(), reason: "r".into() };
@@ -82,6 +91,11 @@ fn worker_messages_look_like_this() {
         (done(Ok(function)), "84 04 07 82 00 d827 82 03 6167 80"),
         (stray, "84 04 07 82 00 f6 81 85 01 6145 616d 6173 81 84 01 02 6166 6161"),
         (done(Err(Failure::Js(error))), "84 04 07 85 01 6145 616d 6173 81 84 01 02 6166 6161 80"),
+        (
+            done(Err(Failure::Js(detailed))),
+            "84 04 07 86 01 60 60 60 80 85 01 81 01 81 83 01 6170 f6 81 85 01 60 6169 60 80 \
+             82 85 01 60 6169 60 80 85 01 60 6169 60 80 80",
+        ),
         (done(Err(Failure::Timeout)), "84 04 07 81 02 80"),
         (done(Err(Failure::HeapLimit)), "84 04 07 81 03 80"),
         (done(Err(Failure::Cancelled)), "84 04 07 81 04 80"),

@@ -8,7 +8,9 @@ use std::rc::Rc;
 
 use super::local::Local;
 use super::string::EngineString;
-use super::table::{ContextRef, GroupRef, ObjectRef, OpaqueContext, OpaqueGroup, StringRef, Table, ValueRef};
+use super::table::{
+    ContextRef, GroupRef, ObjectRef, OpaqueContext, OpaqueGroup, ScriptRef, StringRef, Table, ValueRef,
+};
 
 /// A context alone in its group: a heap, a global object, and one thread that may use them. Clones share it.
 #[derive(Clone)]
@@ -121,11 +123,29 @@ impl Context {
         name: &EngineString,
     ) -> Result<Local<'_>, ScriptError<'_>> {
         let table = self.0.table;
-        let (Some(create), Some(evaluate), Some(release)) =
-            (table.script_create, table.script_evaluate, table.script_release)
-        else {
+        let (Some(evaluate), Some(release)) = (table.script_evaluate, table.script_release) else {
             return self.evaluate_publicly(source, name).map_err(ScriptError::Thrown);
         };
+        let Some(script) = self.parse(source, name)? else {
+            return self.evaluate_publicly(source, name).map_err(ScriptError::Thrown);
+        };
+        let mut exception: ValueRef = ptr::null();
+        // SAFETY: the table, one thread; the script was made a moment ago for this group; without a `this` it is the
+        // global object.
+        let value = unsafe { evaluate(self.raw(), script, ptr::null(), &raw mut exception) };
+        // SAFETY: the table, one thread; gives back the one reference to the script.
+        unsafe { release(script) };
+        self.outcome(value, exception).map_err(ScriptError::Thrown)
+    }
+
+    /// A script, to be released by the caller; `None` where this engine does not make them.
+    fn parse(
+        &self,
+        source: &EngineString,
+        name: &EngineString,
+    ) -> Result<Option<ScriptRef>, ScriptError<'_>> {
+        let table = self.0.table;
+        let Some(create) = table.script_create else { return Ok(None) };
         let mut message: StringRef = ptr::null_mut();
         let mut line = 0;
         // SAFETY: the table, one thread; both strings outlive the call; message and line are variables of this frame.
@@ -136,13 +156,22 @@ impl Context {
             let message = message.unwrap_or_else(|| EngineString::from_str(table, ""));
             return Err(ScriptError::Syntax { message, line });
         }
-        let mut exception: ValueRef = ptr::null();
-        // SAFETY: the table, one thread; the script was made a moment ago for this group; without a `this` it is the
-        // global object.
-        let value = unsafe { evaluate(self.raw(), script, ptr::null(), &raw mut exception) };
-        // SAFETY: the table, one thread; gives back the one reference to the script.
-        unsafe { release(script) };
-        self.outcome(value, exception).map_err(ScriptError::Thrown)
+        Ok(Some(script))
+    }
+
+    /// What the engine says is wrong with a text as a script, and in which line. `None` for one that is a script, and
+    /// where this engine cannot tell without running it.
+    pub(crate) fn syntax_error(&self, source: &EngineString) -> Option<(EngineString, c_int)> {
+        let release = self.0.table.script_release?;
+        match self.parse(source, &EngineString::from_str(self.0.table, "")) {
+            Ok(script) => {
+                // SAFETY: the table, one thread; gives back the one reference to the script.
+                unsafe { release(script?) };
+                None
+            }
+            Err(ScriptError::Syntax { message, line }) => Some((message, line)),
+            Err(ScriptError::Thrown(_)) => None,
+        }
     }
 
     fn evaluate_publicly(&self, source: &EngineString, name: &EngineString) -> Result<Local<'_>, Thrown<'_>> {

@@ -20,6 +20,11 @@ impl<'c> Local<'c> {
         Some(Self { raw: NonNull::new(raw.cast_mut())?, context: PhantomData })
     }
 
+    /// Whether both are the very same object.
+    pub(crate) fn is(self, other: Self) -> bool {
+        self.raw == other.raw
+    }
+
     pub(super) fn raw(self) -> ValueRef {
         self.raw.as_ptr()
     }

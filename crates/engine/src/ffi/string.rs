@@ -14,7 +14,7 @@ pub(crate) struct EngineString {
 }
 
 impl EngineString {
-    /// A string with these code units.
+    /// A string with the code units of this text.
     pub(crate) fn new(table: &'static Table, text: &Text) -> Self {
         match text.as_str() {
             Some(string) => Self::from_str(table, string),
@@ -35,7 +35,8 @@ impl EngineString {
         Self::owning(table, raw)
     }
 
-    fn from_utf16(table: &'static Table, units: &[u16]) -> Self {
+    /// A string with these code units.
+    pub(crate) fn from_utf16(table: &'static Table, units: &[u16]) -> Self {
         // SAFETY: the table; pointer and length are those of `units`, which outlives the call; it copies them.
         let raw = unsafe { (table.JSStringCreateWithCharacters)(units.as_ptr(), units.len()) };
         Self::owning(table, raw)

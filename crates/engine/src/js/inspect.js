@@ -1,4 +1,4 @@
-// Texts about values for a person to read: console lines and thrown values. Runs no guest code, never fails, bounded.
+// Texts about values for a person to read: console lines and what was thrown. Runs no guest code, never fails, bounded.
 (function (builtins, classify) {
   "use strict";
 
@@ -190,25 +190,5 @@
     }
   }
 
-  // What a thrown value says of itself: whether it is an `Error`, name, message, stack, and where its source is wrong.
-  function describe(thrown) {
-    const about = list();
-    const isError = typeof thrown === "object" && thrown !== null && classify(thrown) === CLASS_ERROR;
-    about[0] = isError;
-    if (!isError) {
-      about[2] = inspect(thrown);
-      return about;
-    }
-    const name = lookup(thrown, "name");
-    about[1] = typeof name === "string" ? name : "Error";
-    const message = lookup(thrown, "message");
-    about[2] = typeof message === "string" || message === undefined ? message : inspect(message);
-    about[3] = lookup(thrown, "stack");
-    about[4] = lookup(thrown, "line");
-    about[5] = lookup(thrown, "column");
-    about[6] = lookup(thrown, "sourceURL");
-    return about;
-  }
-
-  return { __proto__: null, inspect: guard(inspect), describe: guard(describe) };
+  return { __proto__: null, inspect: guard(inspect), show: inspect, lookup };
 })

@@ -18,7 +18,8 @@ pub const BINDINGS: usize = 4096;
 /// Functions in one `Release`; more go into several.
 pub const RELEASED: usize = 4096;
 
-/// Unhandled rejections in one `Done`; of more, the first are kept.
+/// Unhandled rejections in one `Done`; of more, the first are kept. Each is bounded like an error that another leads to,
+/// and leads to none.
 pub const UNHANDLED: usize = 8;
 
 /// An error's name, in bytes; longer ones are cut.
@@ -29,6 +30,30 @@ pub const ERROR_TEXT_BYTES: usize = 1 << 20;
 
 /// Frames of an error's stack; of more, the innermost are kept.
 pub const FRAMES: usize = 256;
+
+/// Properties that an error carries; of more, the first are kept.
+pub const ERROR_PROPERTIES: usize = 64;
+
+/// The name of a property that an error carries, in bytes; those of longer names are left out.
+pub const ERROR_PROPERTY_NAME_BYTES: usize = 256;
+
+/// How far an error's causes go, and aggregates in one another; what lies deeper is left out.
+pub const ERROR_DEPTH: usize = 8;
+
+/// The errors of an `AggregateError`; of more, the first are kept.
+pub const AGGREGATED: usize = 16;
+
+/// Errors that one error leads to, through causes and aggregates together; of more, the first are kept.
+pub const RELATED_ERRORS: usize = 32;
+
+/// As [`ERROR_TEXT_BYTES`], of an error that another one leads to.
+pub const RELATED_TEXT_BYTES: usize = 16 << 10;
+
+/// As [`FRAMES`], of an error that another one leads to.
+pub const RELATED_FRAMES: usize = 16;
+
+/// As [`ERROR_NAME_BYTES`] and [`FRAME_NAME_BYTES`], of an error that another one leads to.
+pub const RELATED_NAME_BYTES: usize = 1 << 10;
 
 /// The function or the file of a stack's frame, in bytes; longer ones are cut.
 pub const FRAME_NAME_BYTES: usize = 4 << 10;

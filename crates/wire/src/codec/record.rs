@@ -129,6 +129,26 @@ impl RecordWriter<'_> {
         self.explanation(&Text::from(sentence), SENTENCE_BYTES);
     }
 
+    /// Writes a list of those items that can be written.
+    pub(super) fn what_fits<T>(
+        &mut self,
+        items: impl Iterator<Item = T>,
+        write: impl Fn(&mut Self, T) -> Result<(), EncodeError>,
+    ) {
+        let start = self.out.len();
+        let mut length = 0;
+        for item in items {
+            let before = self.out.len();
+            match write(self, item) {
+                Ok(()) => length += 1,
+                Err(_) => self.out.truncate(before),
+            }
+        }
+        let written = self.out.split_off(start);
+        write_head(self.out, Major::Array, length);
+        self.out.extend_from_slice(&written);
+    }
+
     /// Writes a value, which errors say to stand at `prefix`.
     pub(super) fn value(&mut self, value: &Value, prefix: &[Segment]) -> Result<(), EncodeError> {
         encode::value(value, self.out, &mut self.allowance, prefix)
@@ -181,6 +201,12 @@ impl RecordReader<'_> {
         limit: usize,
         mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Vec<T>, DecodeError> {
+        let length = self.list_of(field, limit)?;
+        (0..length).map(|_| item(self)).collect()
+    }
+
+    /// Reads a list's beginning and returns how many items come next, `limit` at most.
+    pub(super) fn list_of(&mut self, field: &'static str, limit: usize) -> Result<usize, DecodeError> {
         let offset = self.reader.position();
         let length = self.reader.expect(Major::Array, "a list")?;
         if length > limit as u64 {
@@ -190,7 +216,12 @@ impl RecordReader<'_> {
         if length > available as u64 {
             return Err(DecodeError::TooFewBytes { offset, claimed: length, available });
         }
-        (0..length).map(|_| item(self)).collect()
+        Ok(length as usize)
+    }
+
+    /// How many bytes have been read.
+    pub(super) fn position(&self) -> usize {
+        self.reader.position()
     }
 
     pub(super) fn unsigned(&mut self) -> Result<u64, DecodeError> {

@@ -1,16 +1,15 @@
 //! [`WorkerMessage`] in bytes.
 
 use super::Message;
-use super::bounds::{
-    CONSOLE_BYTES, ERROR_NAME_BYTES, ERROR_TEXT_BYTES, FRAME_NAME_BYTES, FRAMES, LAYERS, NAME_BYTES,
-    SENTENCE_BYTES, UNHANDLED,
-};
+use super::bounds::{CONSOLE_BYTES, LAYERS, NAME_BYTES, SENTENCE_BYTES, UNHANDLED};
 use super::error::{DecodeError, EncodeError};
+use super::js_error::{
+    self, MAX_ERROR_BYTES, MAX_SHORT_ERROR_BYTES, read_error, read_short_error, write_error,
+    write_short_error,
+};
 use super::record::{RECORD_OVERHEAD, RecordReader, RecordWriter, read_message, write_message};
 use crate::budget::Budget;
-use crate::message::{
-    ConsoleLevel, Failure, Frame, JsError, LayerReport, Ready, SandboxReport, WorkerMessage,
-};
+use crate::message::{ConsoleLevel, Failure, LayerReport, Ready, SandboxReport, WorkerMessage};
 use crate::path::Segment;
 use crate::value::Value;
 
@@ -22,7 +21,7 @@ const DONE: u64 = 4;
 const WAITING: u64 = 5;
 
 const DONE_VALUE: u64 = 0;
-const DONE_JS: u64 = 1;
+const DONE_JS: u64 = js_error::ERROR;
 const DONE_TIMEOUT: u64 = 2;
 const DONE_HEAP_LIMIT: u64 = 3;
 const DONE_CANCELLED: u64 = 4;
@@ -76,7 +75,7 @@ impl Message for WorkerMessage {
                 write_outcome(writer, outcome)?;
                 let unhandled = &unhandled[..unhandled.len().min(UNHANDLED)];
                 writer.list("the unhandled rejections", unhandled.len(), UNHANDLED)?;
-                unhandled.iter().try_for_each(|error| write_error(writer, error))
+                unhandled.iter().try_for_each(|error| write_short_error(writer, error))
             }
         })
     }
@@ -105,7 +104,7 @@ impl Message for WorkerMessage {
                 (DONE, 3) => Ok(Self::Done {
                     id: reader.unsigned()?,
                     outcome: read_outcome(reader)?,
-                    unhandled: reader.list("the unhandled rejections", UNHANDLED, read_unhandled)?,
+                    unhandled: reader.list("the unhandled rejections", UNHANDLED, read_short_error)?,
                 }),
                 _ => Err(record.unknown()),
             }
@@ -115,10 +114,8 @@ impl Message for WorkerMessage {
     fn max_encoded_bytes(budget: &Budget) -> usize {
         let report = LAYERS * (NAME_BYTES + 2 * SENTENCE_BYTES + RECORD_OVERHEAD);
         let ready = 2 * NAME_BYTES + report;
-        let error =
-            ERROR_NAME_BYTES + 2 * ERROR_TEXT_BYTES + FRAMES * (2 * FRAME_NAME_BYTES + RECORD_OVERHEAD);
-        let outcome = error.max(budget.bytes);
-        let done = outcome.saturating_add(UNHANDLED * (error + RECORD_OVERHEAD));
+        // The budget is for the values of a message together, those that errors carry included.
+        let done = budget.bytes.saturating_add(MAX_ERROR_BYTES + UNHANDLED * MAX_SHORT_ERROR_BYTES);
         ready.max(CONSOLE_BYTES).max(done).saturating_add(RECORD_OVERHEAD)
     }
 }
@@ -178,7 +175,7 @@ fn read_outcome(reader: &mut RecordReader<'_>) -> Result<Result<Value, Failure>,
     let record = reader.record("outcome")?;
     Ok(Err(match (record.number, record.fields) {
         (DONE_VALUE, 1) => return Ok(Ok(reader.value()?)),
-        (DONE_JS, 4) => Failure::Js(read_error(reader)?),
+        (DONE_JS, _) => Failure::Js(read_error(reader, &record)?),
         (DONE_TIMEOUT, 0) => Failure::Timeout,
         (DONE_HEAP_LIMIT, 0) => Failure::HeapLimit,
         (DONE_CANCELLED, 0) => Failure::Cancelled,
@@ -190,52 +187,4 @@ fn read_outcome(reader: &mut RecordReader<'_>) -> Result<Result<Value, Failure>,
         (DONE_UNKNOWN_FUNCTION, 0) => Failure::UnknownFunction,
         _ => return Err(record.unknown()),
     }))
-}
-
-fn write_error(writer: &mut RecordWriter<'_>, error: &JsError) -> Result<(), EncodeError> {
-    let JsError { name, message, stack, frames } = error;
-    let frames = &frames[..frames.len().min(FRAMES)];
-    writer.record(DONE_JS, 4);
-    writer.explanation(name, ERROR_NAME_BYTES);
-    writer.explanation(message, ERROR_TEXT_BYTES);
-    writer.explanation(stack, ERROR_TEXT_BYTES);
-    writer.list("the stack", frames.len(), FRAMES)?;
-    for Frame { function, file, line, column } in frames {
-        writer.record((*line).into(), 3);
-        writer.unsigned((*column).into());
-        writer.explanation(function, FRAME_NAME_BYTES);
-        writer.explanation(file, FRAME_NAME_BYTES);
-    }
-    Ok(())
-}
-
-fn read_error(reader: &mut RecordReader<'_>) -> Result<JsError, DecodeError> {
-    Ok(JsError {
-        name: reader.text("an error's name", ERROR_NAME_BYTES)?,
-        message: reader.text("an error's message", ERROR_TEXT_BYTES)?,
-        stack: reader.text("an error's stack", ERROR_TEXT_BYTES)?,
-        frames: reader.list("the stack", FRAMES, read_frame)?,
-    })
-}
-
-fn read_unhandled(reader: &mut RecordReader<'_>) -> Result<JsError, DecodeError> {
-    let record = reader.record("unhandled rejection")?;
-    match (record.number, record.fields) {
-        (DONE_JS, 4) => read_error(reader),
-        _ => Err(record.unknown()),
-    }
-}
-
-/// A frame is the record whose number is its line.
-fn read_frame(reader: &mut RecordReader<'_>) -> Result<Frame, DecodeError> {
-    let record = reader.record("frame of a stack")?;
-    match (u32::try_from(record.number), record.fields) {
-        (Ok(line), 3) => Ok(Frame {
-            line,
-            column: reader.unsigned_32()?,
-            function: reader.text("a frame's function", FRAME_NAME_BYTES)?,
-            file: reader.text("a frame's file", FRAME_NAME_BYTES)?,
-        }),
-        _ => Err(record.unknown()),
-    }
 }

@@ -5,8 +5,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use pydeno_wire::message::{
-    Binding, ConsoleLevel, ExitStatus, Failure, Frame, HostError, HostMessage, JsError, LayerReport, Limits,
-    Ready, SandboxMode, SandboxReport, Start, WorkerMessage, ZygoteReply, ZygoteRequest,
+    Binding, ConsoleLevel, ErrorDetails, ExitStatus, Failure, Frame, HostError, HostMessage, JsError,
+    LayerReport, Limits, Ready, SandboxMode, SandboxReport, Start, WorkerMessage, ZygoteReply, ZygoteRequest,
 };
 use pydeno_wire::{BigInt, Function, MAX_DATE_MILLISECONDS, Text, Value};
 
@@ -127,7 +127,43 @@ fn report() -> impl Strategy<Value = SandboxReport> {
     vec(layer, 0..4).prop_map(|layers| SandboxReport { layers })
 }
 
+/// One that leads to no other.
+fn lone_js_error() -> impl Strategy<Value = JsError> {
+    let details = (prop::option::of(small_value()), vec((text(), small_value()), 0..3))
+        .prop_map(|(value, properties)| ErrorDetails { value, properties, ..ErrorDetails::default() });
+    (plain_js_error(), prop::option::of(details.prop_map(Box::new)))
+        .prop_map(|(error, details)| JsError { details, ..error })
+}
+
 fn js_error() -> impl Strategy<Value = JsError> {
+    lone_js_error().prop_recursive(3, 8, 3, |inner| {
+        let property = (text(), small_value());
+        let details = (
+            prop::option::of(small_value()),
+            vec(property, 0..3),
+            prop::option::of(inner.clone()),
+            vec(inner, 0..3),
+        )
+            .prop_map(|(value, properties, cause, errors)| ErrorDetails {
+                value,
+                properties,
+                cause,
+                errors,
+            });
+        (plain_js_error(), details)
+            .prop_map(|(error, details)| JsError { details: Some(Box::new(details)), ..error })
+    })
+}
+
+/// Errors carry no functions.
+fn small_value() -> impl Strategy<Value = Value> {
+    scalar().prop_map(|value| match value {
+        Value::Function(function) => Value::Array(vec![Value::String(function.name)]),
+        other => other,
+    })
+}
+
+fn plain_js_error() -> impl Strategy<Value = JsError> {
     let frame = (text(), text(), any::<u32>(), any::<u32>())
         .prop_map(|(function, file, line, column)| Frame { function, file, line, column });
     (text(), text(), text(), vec(frame, 0..4)).prop_map(|(name, message, stack, frames)| JsError {
@@ -135,6 +171,7 @@ fn js_error() -> impl Strategy<Value = JsError> {
         message,
         stack,
         frames,
+        details: None,
     })
 }
 
@@ -168,7 +205,11 @@ pub(crate) fn worker_message() -> impl Strategy<Value = WorkerMessage> {
         ),
         any::<u64>().prop_map(|taken| WorkerMessage::Waiting { taken }),
         (level, text()).prop_map(|(level, text)| WorkerMessage::Console { level, text }),
-        (any::<u64>(), prop_oneof![value().prop_map(Ok), failure().prop_map(Err)], vec(js_error(), 0..3))
+        (
+            any::<u64>(),
+            prop_oneof![value().prop_map(Ok), failure().prop_map(Err)],
+            vec(lone_js_error(), 0..3)
+        )
             .prop_map(|(id, outcome, unhandled)| WorkerMessage::Done { id, outcome, unhandled }),
     ]
 }
