@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import pydeno
+from pydeno._classify import INFO
 
 PROJECT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md")])
@@ -172,6 +173,32 @@ def test_the_security_page_names_every_attempt_and_every_layer() -> None:
     assert len(names) > 50
     assert [name for name in sorted(names) if name not in page] == []
     assert [name for name in pydeno.sandbox_status().layers if f"`{name}`" not in page] == []
+
+
+def test_the_program_about_errors_prints_what_its_comments_say() -> None:
+    page = (PROJECT / "docs" / "errors.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert run(program) == re.findall(r"^# (.+)$", program, re.MULTILINE)
+
+
+def test_the_page_about_errors_has_every_kind_with_its_class_and_its_advice() -> None:
+    page = (PROJECT / "docs" / "errors.md").read_text(encoding="utf-8")
+    table = page.split("## The kinds")[1].split("\n## ")[0]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in re.findall(r"^\| `.+$", table, re.MULTILINE)
+    ]
+    exported = [getattr(pydeno, name) for name in pydeno.__all__]
+    classes = [cls for cls in exported if isinstance(cls, type) and issubclass(cls, pydeno.PydenoError)]
+    found = {}
+    for kind, info in INFO.items():
+        advice = "again" if info.retryable else "larger" if info.retry_with_larger_limits else ""
+        names = {cls.__name__ for cls in classes if cls.kind == kind}
+        found[kind] = names, advice
+    # Whether a worker that died is worth another try depends on how it died.
+    found["worker_crashed"] = found["worker_crashed"][0], "again, unless it crashed by itself"
+    said = {row[0].strip("`"): (set(re.findall(r"`(\w+)`", row[1])), row[4]) for row in rows}
+    assert said == found
 
 
 @pytest.mark.parametrize("name", MODULES)

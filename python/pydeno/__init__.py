@@ -11,6 +11,7 @@ are the script's only way out. `Runtime` runs code that you trust in this proces
 """
 
 from ._async_isolated import AsyncIsolatedRuntime
+from ._classify import ErrorInfo, classify_error
 from ._config import RuntimeConfig
 from ._console import ConsoleLine
 from ._default import bind_function, configure_default_runtime, eval, eval_async  # noqa: A004
@@ -53,6 +54,7 @@ __all__ = [
     "ConversionError",
     "CpuLimitExceeded",
     "EngineUnavailable",
+    "ErrorInfo",
     "EvaluationCancelled",
     "ExecutionResult",
     "Finding",
@@ -93,6 +95,7 @@ __all__ = [
     "any_of",
     "bind_function",
     "check_source",
+    "classify_error",
     "configure_default_runtime",
     "eval",
     "eval_async",
