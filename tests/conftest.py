@@ -9,6 +9,7 @@ import pytest
 import pydeno
 from pydeno import IsolatedRuntime, Runtime
 
+AnyRuntime = Runtime | IsolatedRuntime
 Door = type[Runtime] | type[IsolatedRuntime]
 
 

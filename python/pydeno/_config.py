@@ -122,6 +122,14 @@ def check_source(code: object, name: str) -> None:
         raise TypeError(f"{name} must be str, not {type(code).__name__}; decode it first")
 
 
+def check_name(name: object) -> None:
+    """Refuse what cannot stand in a stack: text with line feeds or lone surrogates."""
+    if not isinstance(name, str):
+        raise TypeError(f"name must be str, not {type(name).__name__}")
+    if "\n" in name or any("\ud800" <= character <= "\udfff" for character in name):
+        raise InvalidInput(f"the name of a script must be one line of well-formed text, not {name[:100]!r}")
+
+
 def check_callable(value: object, name: str) -> None:
     """Refuse what cannot be called."""
     if not callable(value):

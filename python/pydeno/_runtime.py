@@ -6,6 +6,7 @@ from ._config import (
     RuntimeConfig,
     check_callable,
     check_host_function,
+    check_name,
     check_source,
     core_options,
     count,
@@ -109,6 +110,8 @@ class RuntimeBase:
     def _checked(self, code: str, name: str) -> str:
         """The source, once the gate has allowed it."""
         check_source(code, "code")
+        if name is not DEFAULT_NAME:
+            check_name(name)
         if self._gate is None:
             return code
         # A subclass of str could show the gate another text than the one that runs.
@@ -118,6 +121,8 @@ class RuntimeBase:
 
     async def _checked_async(self, code: str, name: str) -> str:
         check_source(code, "code")
+        if name is not DEFAULT_NAME:
+            check_name(name)
         if self._gate is None:
             return code
         code = str.__str__(code)
@@ -134,7 +139,7 @@ class RuntimeBase:
 
         Args:
             code: The script.
-            name: What to call it in stacks and errors.
+            name: What to call it in stacks and errors; one line.
 
         Returns:
             The value: `None` for `null`, `pydeno.undefined` for `undefined`, `int` for an integral number that is
@@ -154,7 +159,8 @@ class RuntimeBase:
             GateDenied: The gate does not allow it. Nothing has run; the runtime survives.
             GateUnavailable: The gate gave no verdict. As above.
             InvalidInput: An async host function is bound and this thread runs an event loop: await `eval_async`.
-            TypeError: `code` is not `str`.
+            InvalidInput: `name` has a line feed or a lone surrogate, or the source is too long.
+            TypeError: `code` or `name` is not `str`.
         """
         code = self._checked(code, name)
         if self._asynchronous:
