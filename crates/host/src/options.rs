@@ -70,6 +70,10 @@ pub enum WorkerStart {
 
 /// The options of one [`Runtime`](crate::Runtime). Every limit is on by default.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option that users set by its name, and none excludes another"
+)]
 pub struct Options {
     /// What happens when a layer of the sandbox cannot be applied.
     pub sandbox: SandboxMode,

@@ -275,6 +275,9 @@ impl Worker {
         let mut done = WorkerMessage::Done { id, outcome, unhandled };
         if let Err(error) = link.queue(&done) {
             if let WorkerMessage::Done { outcome, .. } = &mut done {
+                if let Ok(value) = outcome {
+                    self.release_functions_in(value);
+                }
                 *outcome = Err(conversion_failure(&error));
             }
             // What is left are sentences, which are cut to their bounds.
@@ -314,10 +317,35 @@ impl Worker {
     /// at what the host wants.
     fn start_call(&self, request: u64, function: u32, arguments: Vec<Value>) -> Result<u64, HostError> {
         let id = self.next_call();
-        let call = WorkerMessage::Call { id, request, function, arguments };
-        self.link.borrow_mut().queue(&call).map_err(|error| cannot_cross(&error))?;
+        self.call_out(id, request, function, arguments)?;
         self.in_flight.borrow_mut().insert(id, request);
         Ok(id)
+    }
+
+    /// Queues a call, or tells why its arguments cannot cross.
+    fn call_out(&self, id: u64, request: u64, function: u32, arguments: Vec<Value>) -> Result<(), HostError> {
+        let call = WorkerMessage::Call { id, request, function, arguments };
+        let Err(error) = self.link.borrow_mut().queue(&call) else { return Ok(()) };
+        if let WorkerMessage::Call { arguments, .. } = &call {
+            arguments.iter().for_each(|argument| self.release_functions_in(argument));
+        }
+        Err(cannot_cross(&error))
+    }
+
+    /// Lets go of the functions in a value that the host does not get after all.
+    fn release_functions_in(&self, value: &Value) {
+        let mut handles = Vec::new();
+        let mut values = vec![value];
+        while let Some(value) = values.pop() {
+            match value {
+                Value::Function(function) => handles.push(function.handle),
+                Value::Array(items) | Value::Set(items) => values.extend(items),
+                Value::Object(entries) => values.extend(entries.iter().map(|(_, value)| value)),
+                Value::Map(entries) => values.extend(entries.iter().flat_map(|(key, value)| [key, value])),
+                _ => {}
+            }
+        }
+        self.isolate.release(&handles);
     }
 
     /// A call of a synchronous host function: the guest stands still until the answer is there, unless the host invokes a
@@ -329,8 +357,8 @@ impl Worker {
         arguments: Vec<Value>,
     ) -> Result<Value, HostError> {
         let id = self.next_call();
-        let call = WorkerMessage::Call { id, request, function, arguments };
-        self.link.borrow_mut().send(&call).map_err(|error| cannot_cross(&error))?;
+        self.call_out(id, request, function, arguments)?;
+        self.link.borrow_mut().flush();
         loop {
             let message = self.link.borrow_mut().receive();
             match message {
