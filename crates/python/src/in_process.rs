@@ -179,7 +179,10 @@ impl InProcessRuntime {
     ) -> PyResult<()> {
         let inner = self.enter(py)?;
         match inner.shared.callbacks.result(value) {
-            Ok(value) => self.tell_answer(py, inner, call, Ok(value)),
+            Ok(value) => {
+                self.tell_answer(py, inner, call, Ok(value));
+                Ok(())
+            }
             Err(error) => {
                 let exception = error.into_value(py).into_bound(py).into_any();
                 self.answer_error(py, call, function, exception)
@@ -197,7 +200,10 @@ impl InProcessRuntime {
     ) -> PyResult<()> {
         let inner = self.enter(py)?;
         match inner.shared.callbacks.failed(py, function, PyErr::from_value(exception)) {
-            Ok(shown) => self.tell_answer(py, inner, call, Err(shown)),
+            Ok(shown) => {
+                self.tell_answer(py, inner, call, Err(shown));
+                Ok(())
+            }
             Err(Escaped(exception)) => Err(exception),
         }
     }
@@ -349,14 +355,12 @@ impl InProcessRuntime {
         let mut all = inner.shared.ended.borrow_mut();
         let mine = all.iter().position(|ended| ended.request == request).map(|index| all.remove(index));
         drop(all);
-        match mine {
-            Some(ended) => self.outcome(py, inner, ended),
-            None => {
-                inner.isolate(py)?.cancel(request);
-                let what = "an asynchronous host function was called; await eval_async".to_owned();
-                Err(errors::from_host(py, &Error::InvalidInput { what }))
-            }
+        if let Some(ended) = mine {
+            return self.outcome(py, inner, ended);
         }
+        inner.isolate(py)?.cancel(request);
+        let what = "an asynchronous host function was called; await eval_async".to_owned();
+        Err(errors::from_host(py, &Error::InvalidInput { what }))
     }
 
     fn outcome<'py>(&self, py: Python<'py>, inner: &Inner, ended: Ended) -> PyResult<Bound<'py, PyAny>> {
@@ -378,17 +382,10 @@ impl InProcessRuntime {
         }
     }
 
-    fn tell_answer(
-        &self,
-        py: Python<'_>,
-        inner: &Inner,
-        call: u64,
-        outcome: Result<Value, HostError>,
-    ) -> PyResult<()> {
+    fn tell_answer(&self, py: Python<'_>, inner: &Inner, call: u64, outcome: Result<Value, HostError>) {
         if let Ok(isolate) = inner.isolate(py) {
             self.settle(py, inner, &isolate, call, outcome);
         }
-        Ok(())
     }
 
     #[expect(clippy::unused_self, reason = "a step of this runtime, though its limits came with the request")]
