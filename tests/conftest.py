@@ -1,10 +1,13 @@
-"""What several test files use: a runtime of each door."""
+"""What several test files use: a runtime of each door, an event loop of each kind."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
 import pytest
+import uvloop
 
 import pydeno
 from pydeno import IsolatedRuntime, Runtime
@@ -33,6 +36,27 @@ def isolated() -> Iterator[IsolatedRuntime]:
     """An isolated runtime with a short timeout."""
     with IsolatedRuntime(timeout=1) as runtime:
         yield runtime
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def run_on_loop(request: pytest.FixtureRequest) -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """Runs a coroutine on a loop of each kind, as `asyncio.run` does."""
+
+    def run(main: Coroutine[Any, Any, Any]) -> Any:
+        loop: asyncio.AbstractEventLoop = request.param()
+        try:
+            return loop.run_until_complete(main)
+        finally:
+            left = asyncio.all_tasks(loop)
+            for task in left:
+                task.cancel()
+            if left:
+                loop.run_until_complete(asyncio.wait(left))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.run_until_complete(loop.shutdown_default_executor())
+            loop.close()
+
+    return run
 
 
 def fresh_runtime_answers() -> bool:

@@ -14,7 +14,7 @@ from ._async_isolated import AsyncIsolatedRuntime
 from ._classify import ErrorInfo, classify_error
 from ._config import RuntimeConfig
 from ._console import ConsoleLine
-from ._default import bind_function, configure_default_runtime, eval, eval_async  # noqa: A004
+from ._default import bind_function, configure_default_runtime, eval, eval_async  # noqa: A004 - it is `pydeno.eval`
 from ._errors import (
     ConversionError,
     CpuLimitExceeded,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._errors import RuntimeClosed
+from ._errors import InvalidInput, RuntimeClosed
 from ._execution import MAX_OUTPUT
 from ._isolated import IsolatedBase
 from ._runtime import DEFAULT_NAME
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from ._execution import ExecutionResult
-    from ._pydeno import JsFunction
+    from ._pydeno import InProcessRuntime, JsFunction
+    from ._pydeno import IsolatedRuntime as IsolatedCore
 
     Self = TypeVar("Self", bound="AsyncIsolatedRuntime")
 
@@ -24,11 +25,11 @@ class AsyncIsolatedRuntime(IsolatedBase):
     """JavaScript that you do not trust, in a confined worker process, driven by the running asyncio event loop.
 
     The options are those of `IsolatedRuntime`. Nothing is started before `async with`, `start()` or the first
-    evaluation. No thread belongs to a runtime; a thousand of them fit one loop. A runtime belongs to the loop that
-    it is used on.
+    evaluation. No thread belongs to a runtime; a thousand of them fit one loop. A runtime belongs to the loop that it
+    is used on.
 
-    Evaluations overlap where they wait for async host functions. A host function that is not async holds up the
-    loop for as long as it takes.
+    Evaluations overlap where they wait for async host functions. A host function that is not async holds up the loop
+    for as long as it takes.
 
     >>> import asyncio
     >>> async def main():
@@ -49,7 +50,8 @@ class AsyncIsolatedRuntime(IsolatedBase):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Check the options; nothing is started yet."""
         super().__init__(*arguments, **options)
-        self._bound_early: list[tuple[str | None, Mapping[str, Callable[..., object]]]] | None = []
+        #: What was bound before the start; `None` from then on.
+        self._bound_early: list[tuple[str | None, dict[str, Callable[..., object]]]] | None = []
         self._closed_early = False
         self._starting: asyncio.Task[None] | None = None
 
@@ -65,27 +67,47 @@ class AsyncIsolatedRuntime(IsolatedBase):
             return
         if self._closed_early:
             raise RuntimeClosed("the runtime is closed; make a new one")
-        if self._starting is None:
-            self._starting = asyncio.get_running_loop().create_task(self._start())
-        try:
-            # Another evaluation may be waiting for the same start.
-            await asyncio.shield(self._starting)
-        finally:
-            if self._starting is not None and self._starting.done():
-                self._starting = None
+        loop = asyncio.get_running_loop()
+        starting = self._starting
+        if starting is not None and not starting.done() and starting.get_loop() is not loop:
+            if starting.get_loop().is_running():
+                raise InvalidInput(
+                    "this runtime is starting on another event loop; use one runtime for each loop"
+                )
+            starting = None
+        if starting is None or starting.done():
+            starting = self._starting = loop.create_task(self._start())
+        # Another evaluation may be waiting for the same start.
+        await asyncio.shield(starting)
 
     async def _start(self) -> None:
         import asyncio
 
         # A start waits for processes: on a thread of the loop's own pool.
         core = await asyncio.get_running_loop().run_in_executor(None, self._make_core)
-        if self._closed_early:
+        try:
+            self._refuse_if_closed()
+            self._adopt(core, stacklevel=1)
+            bootstrap = self.config.bootstrap
+            if bootstrap is not None:
+                driver = self._driver_for_running_loop()
+                await driver.run(lambda: core.begin_eval(bootstrap, "bootstrap.js"))
+                self._refuse_if_closed()
+            for holder, functions in self._bound_early or []:
+                super()._bind(holder, functions)
+        except BaseException:
             core.close()
+            self._driver = None
+            raise
+        self._bound_early = None
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed_early:
             raise RuntimeClosed("the runtime was closed while it started")
-        self._adopt(core, stacklevel=1)
-        early, self._bound_early = self._bound_early or [], None
-        for holder, functions in early:
-            super()._bind(holder, functions)
+
+    def _begin(self, core: InProcessRuntime | IsolatedCore) -> None:
+        # The bootstrap script is awaited by whoever starts the runtime.
+        self._own(core)
 
     def _bind(self, holder: str | None, functions: Mapping[str, Callable[..., object]]) -> None:
         if self._bound_early is None:
@@ -95,10 +117,15 @@ class AsyncIsolatedRuntime(IsolatedBase):
             self._bound_early.append((holder, dict(functions)))
 
     def revoke_function(self, name: str) -> bool:
-        """Take a host function away, as `IsolatedRuntime.revoke_function` does; the runtime must have been started."""
-        if self._bound_early is not None:
-            raise RuntimeClosed("the runtime has not been started; await start() first")
-        return super().revoke_function(name)
+        """Take a host function away, as `IsolatedRuntime.revoke_function` does."""
+        if self._bound_early is None:
+            return super().revoke_function(name)
+        if not isinstance(name, str):
+            raise TypeError(f"the name must be str, not {type(name).__name__}")
+        holder, _, function_name = name.rpartition(".")
+        early = [bound for bound in self._bound_early if bound[0] == (holder or None)]
+        revoked = [functions.pop(function_name) for _, functions in early if function_name in functions]
+        return bool(revoked)
 
     async def eval(self, code: str, *, name: str = DEFAULT_NAME) -> Any:
         """Evaluate a script and return the value of its last expression, as `IsolatedRuntime.eval` does.
@@ -127,7 +154,8 @@ class AsyncIsolatedRuntime(IsolatedBase):
     def close(self) -> None:
         """Close the runtime and kill its worker; does not wait. A second time does nothing."""
         self._closed_early = True
-        if self._bound_early is None:
+        # There is a worker once it has started, and while the bootstrap script runs.
+        if hasattr(self, "_core"):
             super().close()
 
     def terminate(self) -> None:

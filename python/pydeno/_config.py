@@ -148,15 +148,14 @@ def check_host_function(name: str, function: object) -> None:
 def is_async(function: object) -> bool:
     """Whether calling it gives an awaitable.
 
-    An `async def` function, a method or a partial of one, or an object with an async `__call__`.
+    Of an `async def` function, a method or a partial of one, and an object with an async `__call__`, it does.
     """
     while (inner := getattr(function, "func", None)) is not None and callable(inner):
         function = inner
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     if code is None:
-        call = getattr(type(function), "__call__", None)  # noqa: B004 - it is looked at, not asked for
-        code = getattr(call, "__code__", None)
+        code = getattr(getattr(type(function), "__call__", None), "__code__", None)  # noqa: B004 - it is read
     coroutine_flag = 0x80  # inspect.CO_COROUTINE
     return code is not None and bool(code.co_flags & coroutine_flag)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
 
 #: How much console text is kept, in code points.
 MAX_CAPTURED = 1 << 20
+#: What a line counts beside its text, so that empty ones have a bound, too.
+_LINE_COST = 64
 
 
 class ConsoleLine:
@@ -44,25 +48,28 @@ class ConsoleLine:
 class Console:
     """Where lines of one runtime go: to `on_console`, to the runtime's own list, and to `execute` while it runs."""
 
-    __slots__ = ("_kept", "_left", "_sinks", "capture", "on_console", "truncated")
+    __slots__ = ("_changing", "_kept", "_left", "_sinks", "capture", "on_console", "truncated")
 
     def __init__(self, on_console: Callable[[ConsoleLevel, str], object] | None, *, capture: bool) -> None:
         self.on_console = on_console
         self.capture = capture
+        self._changing = allocate_lock()
         self.truncated = False
         self._kept: list[ConsoleLine] = []
         self._left = MAX_CAPTURED
-        self._sinks: list[Callable[[ConsoleLevel, str], object]] = []
+        #: Replaced and never changed: another thread may be going through it.
+        self._sinks: tuple[Callable[[ConsoleLevel, str], object], ...] = ()
 
     def __call__(self, level: ConsoleLevel, text: str) -> None:
         """Take a line of the script's."""
         for sink in self._sinks:
             sink(level, text)
         if self.capture:
-            if len(text) + 1 > self._left:
+            cost = len(text) + _LINE_COST
+            if cost > self._left:
                 self.truncated = True
             else:
-                self._left -= len(text) + 1
+                self._left -= cost
                 self._kept.append(ConsoleLine(level, text))
         if self.on_console is not None:
             self.on_console(level, text)
@@ -77,14 +84,16 @@ class Console:
 
     def add_sink(self, sink: Callable[[ConsoleLevel, str], object]) -> None:
         """Have `sink` called with each line, too."""
-        self._sinks.append(sink)
+        with self._changing:
+            self._sinks = (*self._sinks, sink)
 
     def remove_sink(self, sink: Callable[[ConsoleLevel, str], object]) -> None:
         """Undo `add_sink`."""
-        self._sinks.remove(sink)
+        with self._changing:
+            self._sinks = tuple(other for other in self._sinks if other is not sink)
 
     def unhandled_rejection(self, error: JavaScriptError) -> None:
-        """Report a promise that was rejected and not handled: on the console, or in the log if nobody reads it."""
+        """Report a rejection that nothing handled: on the console, or in the log if nobody reads it."""
         if self._sinks or self.capture or self.on_console is not None:
             self("error", f"Uncaught (in promise) {error}")
             return

@@ -47,14 +47,20 @@ def _runtime() -> IsolatedRuntime:
     state = _state()
     with state.lock:
         if state.runtime is None or state.runtime.is_closed():
-            runtime = IsolatedRuntime(**state.options)
-            for name, function in state.functions.items():
-                runtime.bind_function(name, function)
-            state.runtime = runtime
+            state.runtime = _with_functions(state, state.options)
         return state.runtime
 
 
-def eval(code: str, *, name: str = DEFAULT_NAME) -> Any:  # noqa: A001 - it is `pydeno.eval`
+def _with_functions(state: _Default, options: dict[str, Any]) -> IsolatedRuntime:
+    runtime = IsolatedRuntime(**options)
+    for name, function in state.functions.items():
+        runtime.bind_function(name, function)
+    return runtime
+
+
+def eval(  # noqa: A001 - it is `pydeno.eval`
+    code: str, *, name: str = DEFAULT_NAME
+) -> Any:
     """Evaluate a script in the default runtime, as `IsolatedRuntime.eval` does.
 
     The default runtime is made at the first use, and anew after its worker was lost: what scripts had declared is gone
@@ -95,11 +101,8 @@ def configure_default_runtime(**options: Any) -> None:
         TypeError: There is no such option.
     """
     state = _state()
-    replacement = IsolatedRuntime(**options)
     with state.lock:
+        replacement = _with_functions(state, options)
         previous, state.runtime, state.options = state.runtime, replacement, dict(options)
-        functions = dict(state.functions)
-    for name, function in functions.items():
-        replacement.bind_function(name, function)
     if previous is not None:
         previous.close()

@@ -91,6 +91,9 @@ class Output:
     def __call__(self, level: ConsoleLevel, text: str) -> None:
         """Take a line."""
         stream = int(level in ("warn", "error"))
+        if self._left[stream] == 0:
+            self.truncated = True
+            return
         text += "\n"
         if len(text) > self._left[stream]:
             self.truncated = True

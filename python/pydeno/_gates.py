@@ -12,8 +12,9 @@ from ._preflight import SourcePolicy, check_source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from asyncio import Future, Task
     from collections.abc import Awaitable, Callable, Iterable
-    from typing import Any, NoReturn, TypeAlias
+    from typing import Any, TypeAlias
 
     Gate: TypeAlias = "Callable[[str, GateContext], Verdict | Awaitable[Verdict]]"
 
@@ -229,34 +230,75 @@ async def pass_gate_async(gate: Gate, timeout: float, source: str, context: Gate
         GateUnavailable: It gave no verdict.
     """
     import asyncio
-    import contextvars
 
     try:
         if _is_static(gate):
             verdict = _as_verdict(gate(source, context))
         else:
-            # On a thread, since a gate that is not async may take long; what it returns is awaited here.
-            variables = contextvars.copy_context()
-            loop = asyncio.get_running_loop()
-            answer = loop.run_in_executor(None, variables.run, gate, source, context)
-            asked = loop.create_task(_awaited(answer))
+            asked = asyncio.get_running_loop().create_task(_ask_on_the_loop(gate, source, context))
             try:
                 done, _ = await asyncio.wait({asked}, timeout=timeout)
             finally:
                 asked.cancel()
-            verdict = asked.result() if done else _too_late(timeout)
+            verdict = _answer_of(asked, timeout, is_late=not done)
     except Exception as error:
         raise _no_verdict(error) from error
     _refuse_unless_allowed(verdict)
 
 
-def _too_late(timeout: float) -> NoReturn:
-    raise TimeoutError(f"it took more than {timeout:g} seconds (gate_timeout)")
+def _answer_of(asked: Task[Verdict], timeout: float, *, is_late: bool) -> Verdict:
+    if is_late:
+        raise TimeoutError(f"it took more than {timeout:g} seconds (gate_timeout)")
+    if asked.cancelled():
+        raise RuntimeError("it was cancelled")
+    return asked.result()
 
 
-async def _awaited(answer: Awaitable[Any]) -> Verdict:
-    verdict = await answer
-    return _as_verdict(await verdict if hasattr(verdict, "__await__") else verdict)
+async def _ask_on_the_loop(gate: Gate, source: str, context: GateContext) -> Verdict:
+    """Ask on a thread, since a gate that is not async may take long; what it returns is awaited here."""
+    import asyncio
+    import contextlib
+    import contextvars
+    import threading
+
+    loop = asyncio.get_running_loop()
+    answered: Future[tuple[Any, BaseException | None]] = loop.create_future()
+    variables = contextvars.copy_context()
+
+    def tell(answer: Any, error: BaseException | None) -> None:
+        if not answered.done():
+            answered.set_result((answer, error))
+
+    def ask() -> None:
+        answer, error = None, None
+        try:
+            answer = variables.run(gate, source, context)
+        except BaseException as raised:  # noqa: BLE001 - whatever it is, it is no permission
+            error = raised
+        # The loop may be closed when a gate answers that was left behind.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(tell, answer, error)
+
+    # Not of the loop's pool, which waits for its threads at the end: a gate that never answers is left behind.
+    threading.Thread(target=ask, name="pydeno-gate", daemon=True).start()
+    answer, error = await answered
+    if error is None and hasattr(answer, "__await__"):
+        try:
+            answer = await answer
+        except asyncio.CancelledError:
+            raise
+        except BaseException as raised:  # noqa: BLE001 - as above
+            error = raised
+    if error is not None:
+        raise (
+            error if _may_be_raised(error) else RuntimeError(f"it ended with {type(error).__name__}")
+        ) from error
+    return _as_verdict(answer)
+
+
+def _may_be_raised(error: BaseException) -> bool:
+    """Whether a future can hold it, and a loop goes on after it."""
+    return isinstance(error, Exception) and not isinstance(error, StopIteration)
 
 
 def _no_verdict(error: Exception) -> GateUnavailable | GateDenied:
@@ -306,7 +348,7 @@ def _ask(gate: Gate, timeout: float, source: str, context: GateContext) -> Verdi
     thread.start()
     thread.join(timeout)
     if not outcome:
-        _too_late(timeout)
+        raise TimeoutError(f"it took more than {timeout:g} seconds (gate_timeout)")
     if isinstance(outcome[0], Verdict):
         return outcome[0]
     if isinstance(outcome[0], Exception):

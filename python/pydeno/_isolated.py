@@ -157,6 +157,7 @@ class IsolatedBase(RuntimeBase):
     def terminate(self) -> None:
         """Kill the worker at once, from any thread. An evaluation that runs raises `RuntimeTerminated`."""
         self._core.terminate()
+        self._leave_loop()
 
 
 class IsolatedRuntime(IsolatedBase):

@@ -28,7 +28,7 @@ class Socket:
 
 _Turn: TypeAlias = tuple[
     list[tuple[int, bool, Any, list[int]]],
-    list[tuple[int, Callable[..., Any], tuple[Any, ...]]],
+    list[tuple[int, int, Callable[..., Any], tuple[Any, ...]]],
     list[tuple[int, BaseException]],
     bool,
     float | None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock
+
 from ._config import (
     RuntimeConfig,
     check_callable,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     Self = TypeVar("Self", bound="RuntimeBase")
 
 _GIB = 1 << 30
+#: Two threads may be the first to need a runtime's own loop.
+_making_a_loop = allocate_lock()
 #: What a script is called in stacks when its caller does not name it.
 DEFAULT_NAME = "script.js"
 #: How long a gate may take, in seconds, when nothing else is asked for.
@@ -102,10 +106,13 @@ class RuntimeBase:
 
     def _begin(self, core: InProcessRuntime | IsolatedCore) -> None:
         """Take a core into use and run the bootstrap script."""
-        self._core = core
-        core.set_owner(self)
+        self._own(core)
         if self.config.bootstrap is not None:
             core.eval(self.config.bootstrap, "bootstrap.js")
+
+    def _own(self, core: InProcessRuntime | IsolatedCore) -> None:
+        self._core = core
+        core.set_owner(self)
 
     def _checked(self, code: str, name: str) -> str:
         """The source, once the gate has allowed it."""
@@ -232,7 +239,8 @@ class RuntimeBase:
     def take_console(self) -> list[ConsoleLine]:
         """What the script has written to its console since the last call, oldest first.
 
-        With `capture_console=True`; at most 1 MiB of text is kept between two calls, and what goes beyond is dropped.
+        With `capture_console=True`; at most 1 MiB of text is kept between two calls, where a line counts 64 code points
+        beside its own, and what goes beyond is dropped.
         """
         return self._console.take()
 
@@ -294,8 +302,9 @@ class RuntimeBase:
     def _bind(self, holder: str | None, functions: Mapping[str, Callable[..., object]]) -> None:
         self._check_bindings(functions)
         asynchronous = [is_async(function) for function in functions.values()]
-        self._core.bind(holder, list(functions), list(functions.values()), asynchronous)
+        # Another thread may evaluate as soon as they are bound.
         self._asynchronous = self._asynchronous or any(asynchronous)
+        self._core.bind(holder, list(functions), list(functions.values()), asynchronous)
 
     def revoke_function(self, name: str) -> bool:
         """Take a host function away, also from a script that has kept it under another name.
@@ -326,7 +335,8 @@ class RuntimeBase:
         if self._private_loop is None:
             from ._event_loop import PrivateLoop
 
-            self._private_loop = PrivateLoop()
+            with _making_a_loop:
+                self._private_loop = self._private_loop or PrivateLoop()
         return self._private_loop.run(self._driver_for, begin)
 
     def _driver_for_running_loop(self) -> LoopDriver:
@@ -352,6 +362,11 @@ class RuntimeBase:
     def close(self) -> None:
         """Close the runtime; a second time does nothing."""
         self._core.close()
+        self._leave_loop()
+
+    def _leave_loop(self) -> None:
+        if self._driver is not None:
+            self._driver.closed()
         if self._private_loop is not None:
             self._private_loop.close()
 

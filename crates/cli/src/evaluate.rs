@@ -125,11 +125,15 @@ impl HostFunctions for NoHost {
         Err(Interrupted)
     }
 
-    fn start(&mut self, _: u64, _: u32, _: Vec<Value>) {}
+    fn start(&mut self, _: u64, _: u64, _: u32, _: Vec<Value>) {}
 
-    fn console(&mut self, _: ConsoleLevel, _: Text) {}
+    fn console(&mut self, _: ConsoleLevel, _: Text) -> Result<(), Interrupted> {
+        Ok(())
+    }
 
-    fn unhandled_rejection(&mut self, _: JsError) {}
+    fn unhandled_rejection(&mut self, _: JsError) -> Result<(), Interrupted> {
+        Ok(())
+    }
 
     fn check_interrupt(&mut self) -> Result<(), Interrupted> {
         Ok(())

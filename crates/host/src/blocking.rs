@@ -69,14 +69,19 @@ impl Evaluation<'_, '_> {
             while let Some(event) = self.next_event()? {
                 match event {
                     Event::Call(call) if call.asynchronous => {
-                        self.host.start(call.id, call.function, call.arguments);
+                        self.host.start(call.request, call.id, call.function, call.arguments);
                     }
                     Event::Call(call) => self.call(call)?,
-                    Event::Console { level, text } => self.host.console(level, text),
+                    Event::Console { level, text } => {
+                        if self.host.console(level, text) == Err(Interrupted) {
+                            self.interrupt()?;
+                        }
+                    }
                     Event::Done(mut done) if done.request == self.request => {
                         let unhandled = std::mem::take(&mut done.unhandled);
                         for error in unhandled {
-                            self.host.unhandled_rejection(error);
+                            // The evaluation is over; what was raised is with the host.
+                            let _ = self.host.unhandled_rejection(error);
                         }
                         return self.runtime.outcome(done);
                     }
@@ -115,7 +120,7 @@ impl Evaluation<'_, '_> {
         self.runtime.supervisor.monitor().ensure_awake();
         // The function may invoke functions of the guest, which takes the link.
         self.guard = None;
-        let answer = self.host.call(call.request, call.function, call.arguments);
+        let answer = self.runtime.calling(|| self.host.call(call.request, call.function, call.arguments));
         self.guard = Some(self.runtime.lock_again()?);
         let now = Nanos::now();
         let session = &mut self.link()?.session;

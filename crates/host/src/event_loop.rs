@@ -15,6 +15,11 @@ use crate::runtime::{LinkGuard, Runtime, conversion, too_long};
 use crate::session::{Call, Event, Stopping};
 use crate::watch::Verdict;
 
+/// How much is taken of a worker in one turn of the loop, give or take a message, in bytes.
+const MOST_RECEIVED: usize = 64 << 10;
+/// When to look again where another thread uses the worker.
+const TAKEN: Duration = Duration::from_millis(5);
+
 /// What one turn of the event loop has brought.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -54,9 +59,9 @@ impl Runtime {
     }
 
     fn begin(&self, request: impl FnOnce(&mut Link) -> Result<u64, Error>) -> Result<u64, Error> {
-        let mut guard = self.enter()?;
+        let mut guard = self.enter_at_once()?;
         let link = self.linked(&mut guard)?;
-        if link.session.is_blocked() || self.is_held() {
+        if link.session.is_blocked() {
             return Err(Error::Busy);
         }
         link.placement.release(self.watch.pid());
@@ -97,10 +102,13 @@ impl Runtime {
     ///
     /// The runtime is closed; every request that had not ended has ended with this error.
     pub fn advance(&self, host: &mut dyn HostFunctions) -> Result<Progress, Error> {
-        if self.is_calling() {
+        if self.is_held_here() {
             return Err(Error::Reentrant);
         }
-        let guard = self.lock_again()?;
+        let Some(guard) = self.try_lock_again()? else {
+            // A thread that evaluates takes what arrives; one that binds is done in a moment.
+            return Ok(Progress { look_again: Some(TAKEN), ..Progress::default() });
+        };
         let before = self.hold();
         let mut turn = LoopTurn { runtime: self, guard: Some(guard), host, progress: Progress::default() };
         let outcome = turn.run();
@@ -124,12 +132,18 @@ struct LoopTurn<'a, 'h> {
 impl LoopTurn<'_, '_> {
     fn run(&mut self) -> Result<(), Error> {
         let runtime = self.runtime;
+        let mut received = 0;
         loop {
             while let Some(event) = self.next_event()? {
                 self.take(event)?;
             }
-            if self.link()?.read(RecvFlags::DONTWAIT).map_err(|_| runtime.lost())?.is_err() {
+            // A worker that never stops talking must not keep the loop from its other work: it is called again.
+            if received >= MOST_RECEIVED {
                 break;
+            }
+            match self.link()?.read(RecvFlags::DONTWAIT).map_err(|_| runtime.lost())? {
+                Ok(count) => received += count,
+                Err(_) => break,
             }
         }
         let now = Nanos::now();
@@ -162,15 +176,18 @@ impl LoopTurn<'_, '_> {
     fn take(&mut self, event: Event) -> Result<(), Error> {
         match event {
             Event::Call(call) if call.asynchronous => {
-                self.host.start(call.id, call.function, call.arguments);
+                self.host.start(call.request, call.id, call.function, call.arguments);
             }
             Event::Call(call) => self.call(call)?,
-            Event::Console { level, text } => self.host.console(level, text),
+            Event::Console { level, text } => {
+                // What was raised is with the host, whose loop is to end; the evaluation is not.
+                let _ = self.host.console(level, text);
+            }
             Event::Done(mut done) => {
                 let watch = &self.runtime.watch;
                 self.link()?.renew(watch);
                 for error in std::mem::take(&mut done.unhandled) {
-                    self.host.unhandled_rejection(error);
+                    let _ = self.host.unhandled_rejection(error);
                 }
                 let request = done.request;
                 let given_up = std::mem::take(&mut done.given_up);
@@ -187,7 +204,7 @@ impl LoopTurn<'_, '_> {
         let watch = &self.runtime.watch;
         self.link()?.watched_by(watch);
         self.guard = None;
-        let answer = self.host.call(call.request, call.function, call.arguments);
+        let answer = self.runtime.calling(|| self.host.call(call.request, call.function, call.arguments));
         self.guard = Some(self.runtime.lock_again()?);
         let now = Nanos::now();
         let session = &mut self.link()?.session;

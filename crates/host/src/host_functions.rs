@@ -19,15 +19,23 @@ pub trait HostFunctions {
         arguments: Vec<Value>,
     ) -> Result<Result<Value, HostError>, Interrupted>;
 
-    /// Starts an asynchronous host function. The guest goes on; [`Runtime::answer`](crate::Runtime::answer) is called
+    /// Starts an asynchronous host function for a request. The guest goes on; [`Runtime::answer`](crate::Runtime::answer) is called
     /// once with this `call`, unless it is given up before.
-    fn start(&mut self, call: u64, function: u32, arguments: Vec<Value>);
+    fn start(&mut self, request: u64, call: u64, function: u32, arguments: Vec<Value>);
 
     /// Takes a line that the guest wrote to its console.
-    fn console(&mut self, level: ConsoleLevel, text: Text);
+    ///
+    /// # Errors
+    ///
+    /// [`Interrupted`] ends a blocking evaluation.
+    fn console(&mut self, level: ConsoleLevel, text: Text) -> Result<(), Interrupted>;
 
     /// Takes the reason of a promise that was rejected and that nothing handled.
-    fn unhandled_rejection(&mut self, error: JsError);
+    ///
+    /// # Errors
+    ///
+    /// As [`console`](Self::console), where the evaluation has not ended with it.
+    fn unhandled_rejection(&mut self, error: JsError) -> Result<(), Interrupted>;
 
     /// Asked now and then during a long wait.
     ///

@@ -28,6 +28,7 @@ mod session;
 mod signal_mask;
 mod status;
 mod supervisor;
+mod turn;
 mod watch;
 mod worker;
 mod zygote;

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use pydeno_wire::message::{ExitStatus, Failure, SandboxReport};
 use pydeno_wire::{EncodeError, Text, Value};
@@ -11,11 +11,12 @@ use crate::blocking;
 use crate::clock::Nanos;
 use crate::error::{Error, Limit};
 use crate::fork_generation;
-use crate::host_functions::HostFunctions;
+use crate::host_functions::{HostFunctions, Interrupted};
 use crate::link::Link;
 use crate::options::Options;
 use crate::session::{Done, Stopping};
 use crate::supervisor::Supervisor;
+use crate::turn::{Turn, Turns};
 use crate::watch::{Verdict, Watch};
 use crate::worker::Worker;
 use crate::zygote::Zygote;
@@ -37,9 +38,12 @@ pub struct Runtime {
     generation: u32,
     /// Empty once the runtime is closed. Unlocked while a host function runs.
     link: Mutex<Option<Link>>,
+    /// The link's own, to be had while the link is locked.
+    socket: Weak<OwnedFd>,
     /// Held for a whole blocking evaluation.
-    turn: Mutex<()>,
-    /// The thread that runs the guest or a host function for it, by the address of a variable of its own; 0 for none.
+    turns: Turns,
+    /// The thread that runs the guest or something of the host for it, by the address of a variable of its own; 0 for
+    /// none. [`CALLING`] is added while that is a host function.
     holder: AtomicUsize,
     /// Functions of the guest that nobody here holds any more; told to the worker when there is something else to tell.
     released: Mutex<Vec<u64>>,
@@ -53,6 +57,7 @@ impl Runtime {
     pub fn new(supervisor: &Arc<Supervisor>, options: Options) -> Result<Self, Error> {
         let Worker { zygote, socket, mut session, watch, ready } = supervisor.start_worker(&options)?;
         session.configure(&options);
+        let link = Link::new(socket, session);
         Ok(Self {
             options,
             supervisor: Arc::clone(supervisor),
@@ -61,8 +66,9 @@ impl Runtime {
             sandbox: ready.sandbox,
             engine: ready.engine,
             generation: fork_generation::current(),
-            link: Mutex::new(Some(Link::new(socket, session))),
-            turn: Mutex::default(),
+            socket: Arc::downgrade(&link.socket),
+            link: Mutex::new(Some(link)),
+            turns: Turns::default(),
             holder: AtomicUsize::new(0),
             released: Mutex::default(),
         })
@@ -85,13 +91,12 @@ impl Runtime {
 
     /// The socket that an event loop waits on; `None` once the runtime is closed.
     pub fn socket(&self) -> Option<Arc<OwnedFd>> {
-        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
-        link.as_ref().map(|link| Arc::clone(&link.socket))
+        self.socket.upgrade()
     }
 
     /// Whether the calling thread runs a host function for the guest, from which functions of the guest may be invoked.
     pub fn is_calling(&self) -> bool {
-        self.is_held_here()
+        self.holder.load(Ordering::Relaxed) == this_thread() | CALLING
     }
 
     /// Makes host functions visible to the guest, global or as properties of a global object; `asynchronous` says of each
@@ -116,7 +121,7 @@ impl Runtime {
     /// Asynchronous host functions need an event loop, see [`begin_eval`](Self::begin_eval).
     pub fn eval(&self, source: Text, name: &str, host: &mut dyn HostFunctions) -> Result<Value, Error> {
         self.check_source(&source)?;
-        let turn = self.turn()?;
+        let turn = self.turn(host)?;
         let mut guard = self.enter()?;
         let link = self.linked(&mut guard)?;
         if !link.session.is_idle() {
@@ -140,8 +145,8 @@ impl Runtime {
         arguments: Vec<Value>,
         host: &mut dyn HostFunctions,
     ) -> Result<Value, Error> {
-        let nested = self.is_held_here();
-        let turn = if nested { None } else { Some(self.turn()?) };
+        let nested = self.is_calling();
+        let turn = if nested { None } else { Some(self.turn(host)?) };
         let mut guard = self.lock()?;
         let link = self.linked(&mut guard)?;
         match (nested, link.session.is_blocked(), link.session.is_idle()) {
@@ -197,14 +202,34 @@ impl Runtime {
     }
 
     /// Waits for other threads' evaluations.
-    fn turn(&self) -> Result<MutexGuard<'_, ()>, Error> {
+    fn turn(&self, host: &mut dyn HostFunctions) -> Result<Turn<'_>, Error> {
         if self.generation != fork_generation::current() {
             return Err(Error::ForeignProcess);
         }
         if self.is_held_here() {
             return Err(Error::Reentrant);
         }
-        Ok(self.turn.lock().unwrap_or_else(PoisonError::into_inner))
+        self.turns.wait(|| {
+            if self.is_closed() {
+                return Err(self.ended());
+            }
+            host.check_interrupt().map_err(|Interrupted| Error::Cancelled)
+        })
+    }
+
+    /// Locks the link without waiting for a blocking evaluation.
+    pub(crate) fn enter_at_once(&self) -> Result<LinkGuard<'_>, Error> {
+        if self.generation != fork_generation::current() {
+            return Err(Error::ForeignProcess);
+        }
+        if self.is_held_here() {
+            return Err(Error::Reentrant);
+        }
+        if self.is_held() {
+            return Err(Error::Busy);
+        }
+        let _turn = self.turns.take().ok_or(Error::Busy)?;
+        self.enter()
     }
 
     /// Locks the link for something that must not be asked from inside a host function.
@@ -219,7 +244,10 @@ impl Runtime {
         if self.generation != fork_generation::current() {
             return Err(Error::ForeignProcess);
         }
-        let mut guard = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        self.usable(self.link.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn usable<'g>(&self, mut guard: LinkGuard<'g>) -> Result<LinkGuard<'g>, Error> {
         if guard.is_none() || self.is_closed() {
             guard.take();
             return Err(self.ended());
@@ -234,6 +262,25 @@ impl Runtime {
             return Err(self.explain(verdict));
         }
         self.lock()
+    }
+
+    /// As [`lock_again`](Self::lock_again), or `None` where another thread has the link.
+    pub(crate) fn try_lock_again(&self) -> Result<Option<LinkGuard<'_>>, Error> {
+        if self.generation != fork_generation::current() {
+            return Err(Error::ForeignProcess);
+        }
+        let guard = match self.link.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(None),
+        };
+        match self.watch.verdict() {
+            Some(verdict) => {
+                drop(self.usable(guard));
+                Err(self.explain(verdict))
+            }
+            None => self.usable(guard).map(Some),
+        }
     }
 
     /// The link in its guard; it is there unless the runtime was closed meanwhile.
@@ -265,13 +312,21 @@ impl Runtime {
         self.holder.store(before, Ordering::Relaxed);
     }
 
-    /// Whether some thread runs the guest or a host function for it.
+    /// Runs a host function; meanwhile the calling thread may invoke functions of the guest.
+    pub(crate) fn calling<T>(&self, function: impl FnOnce() -> T) -> T {
+        self.holder.fetch_or(CALLING, Ordering::Relaxed);
+        let value = function();
+        self.holder.fetch_and(!CALLING, Ordering::Relaxed);
+        value
+    }
+
+    /// Whether some thread runs the guest or something for it.
     pub(crate) fn is_held(&self) -> bool {
         self.holder.load(Ordering::Relaxed) != 0
     }
 
-    fn is_held_here(&self) -> bool {
-        self.holder.load(Ordering::Relaxed) == this_thread()
+    pub(crate) fn is_held_here(&self) -> bool {
+        self.holder.load(Ordering::Relaxed) & !CALLING == this_thread()
     }
 
     /// Why nothing more is taken.
@@ -356,7 +411,10 @@ pub(crate) fn conversion(error: &EncodeError) -> Error {
     Error::Conversion { path, reason: error.reason() }
 }
 
+/// Added to a thread's number, which is an even one.
+const CALLING: usize = 1;
+
 fn this_thread() -> usize {
-    thread_local!(static MARK: u8 = const { 0 });
+    thread_local!(static MARK: u16 = const { 0 });
     MARK.with(|mark| std::ptr::from_ref(mark).addr())
 }

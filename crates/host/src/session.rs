@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pydeno_wire::codec::bounds;
 use pydeno_wire::frame::{FrameReader, encode_frame};
-use pydeno_wire::message::BUILD;
+use pydeno_wire::message::{BUILD, CONSOLE_BYTES, CONSOLE_LINE_BYTES};
 use pydeno_wire::message::{
     Binding, ConsoleLevel, Failure, HostError, HostMessage, JsError, Limits, Ready, SandboxReport, Start,
     WorkerMessage,
@@ -24,8 +24,6 @@ pub(crate) use crate::session::request::Stopping;
 
 mod request;
 
-/// Console text that may be sent between two moments at which nothing runs, in bytes; what goes beyond is dropped.
-const MAX_CONSOLE_BYTES: usize = 1 << 20;
 /// The most calls that wait inside one another. The worker allows fewer.
 const MAX_NESTING: usize = 32;
 
@@ -240,7 +238,9 @@ impl Session {
         arguments: Vec<Value>,
     ) -> Result<u64, EncodeError> {
         let id = self.last_request + 1;
-        self.push(&HostMessage::Invoke { id, function, arguments, timeout_ms: self.timeout_ms() })?;
+        let within = self.blocked.last().copied();
+        let timeout_ms = self.timeout_ms();
+        self.push(&HostMessage::Invoke { id, function, arguments, timeout_ms, within })?;
         self.begin(now, id);
         Ok(id)
     }
@@ -389,8 +389,9 @@ impl Session {
             }
             (State::Running { .. }, WorkerMessage::Console { level, text }) if self.limits.console => {
                 let Some(oldest) = self.requests.first_mut() else { return Ok(None) };
-                oldest.console_bytes = oldest.console_bytes.saturating_add(text.len_bytes());
-                let within = oldest.console_bytes <= MAX_CONSOLE_BYTES;
+                let line = text.len_bytes() + CONSOLE_LINE_BYTES;
+                oldest.console_bytes = oldest.console_bytes.saturating_add(line);
+                let within = oldest.console_bytes <= CONSOLE_BYTES;
                 Ok(within.then_some(Event::Console { level, text }))
             }
             (State::Running { .. }, WorkerMessage::Done { id, outcome, unhandled }) => {

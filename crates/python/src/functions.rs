@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pydeno_wire::message::{ConsoleLevel, HostError, JsError};
 use pydeno_wire::{Budget, Text, Value};
 use pyo3::PyTraverseError;
-use pyo3::exceptions::{PyException, PyTimeoutError};
+use pyo3::exceptions::{PyBaseException, PyException, PyTimeoutError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -48,7 +48,7 @@ struct BoundFunction {
 /// The error that a guest was shown, and the exception behind it.
 struct Raised {
     shown: Text,
-    exception: PyErr,
+    exception: Py<PyBaseException>,
 }
 
 impl Callbacks {
@@ -74,13 +74,16 @@ impl Callbacks {
         self.functions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers functions, numbered in order.
-    pub(crate) fn bind(&self, object: Option<&Text>, names: &[Text], functions: Vec<Py<PyAny>>) {
-        self.functions().extend(names.iter().zip(functions).map(|(name, function)| BoundFunction {
+    /// Remembers functions, numbered in order; the number of the first.
+    pub(crate) fn bind(&self, object: Option<&Text>, names: &[Text], functions: Vec<Py<PyAny>>) -> u32 {
+        let mut bound = self.functions();
+        let first = bound.len() as u32;
+        bound.extend(names.iter().zip(functions).map(|(name, function)| BoundFunction {
             object: object.cloned(),
             name: name.clone(),
             function: Some(function),
         }));
+        first
     }
 
     /// Takes a function away from the guest, however it came by it; whether there was one.
@@ -105,6 +108,13 @@ impl Callbacks {
                 error_of_host(&format!("the host function {name} has been revoked"))
             },
         )
+    }
+
+    /// What the guest calls a function. Its name in Python is the host's own affair.
+    fn name_of(&self, function: &Bound<'_, PyAny>) -> Option<Text> {
+        let functions = self.functions();
+        let is_it = |bound: &&BoundFunction| bound.function.as_ref().is_some_and(|other| other.is(function));
+        functions.iter().find(is_it).map(|bound| bound.name.clone())
     }
 
     /// The arguments of a call as Python objects.
@@ -158,9 +168,10 @@ impl Callbacks {
             return Err(Escaped(error));
         }
         let shown = self.show(py, function, &error);
+        let exception = error.into_value(py);
         let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
         let forgotten = if raised.len() == REMEMBERED { raised.pop_front() } else { None };
-        raised.push_back(Raised { shown: shown.message.clone(), exception: error });
+        raised.push_back(Raised { shown: shown.message.clone(), exception });
         drop(raised);
         drop(forgotten);
         Ok(shown)
@@ -171,10 +182,9 @@ impl Callbacks {
         let exposed =
             self.exposed.as_ref().is_some_and(|classes| error.matches(py, classes).unwrap_or(false));
         let message = if self.redact && !exposed {
-            let name = function.getattr("__name__").and_then(|name| name.extract::<String>());
-            match name {
-                Ok(name) => format!("the host function {name} failed"),
-                Err(_) => "the host function failed".to_owned(),
+            match self.name_of(function) {
+                Some(name) => format!("the host function {} failed", name.display_safe()),
+                None => "the host function failed".to_owned(),
             }
         } else {
             let class =
@@ -204,13 +214,14 @@ impl Callbacks {
         let found = latest.and_then(|index| raised.remove(index));
         drop(raised);
         if let Some(Raised { exception, .. }) = found {
-            error.set_cause(py, Some(exception));
+            error.set_cause(py, Some(PyErr::from_value(exception.into_bound(py).into_any())));
         }
     }
 
-    /// Hands a console line to Python. An exception there is reported as unraisable: the guest has no part in it.
-    pub(crate) fn console(&self, py: Python<'_>, level: ConsoleLevel, text: &Text) {
-        let Some(on_console) = &self.on_console else { return };
+    /// Hands a console line to Python. An exception there is reported as unraisable: the guest has no part in it. One
+    /// like `KeyboardInterrupt` is for whoever evaluates.
+    pub(crate) fn console(&self, py: Python<'_>, level: ConsoleLevel, text: &Text) -> Result<(), Escaped> {
+        let Some(on_console) = &self.on_console else { return Ok(()) };
         let name = match level {
             ConsoleLevel::Debug => "debug",
             ConsoleLevel::Log => "log",
@@ -219,25 +230,27 @@ impl Callbacks {
             ConsoleLevel::Error => "error",
         };
         let outcome = text_to_python(py, text).and_then(|text| on_console.call1(py, (name, text)));
-        if let Err(error) = outcome {
-            error.write_unraisable(py, Some(on_console.bind(py)));
-        }
+        unless_it_escapes(py, on_console, outcome)
     }
 
     /// Hands the reason of an unhandled rejection to Python, as `console` does.
-    pub(crate) fn unhandled_rejection(&self, py: Python<'_>, error: JsError) {
-        let Some(callback) = &self.on_unhandled_rejection else { return };
+    pub(crate) fn unhandled_rejection(&self, py: Python<'_>, error: JsError) -> Result<(), Escaped> {
+        let Some(callback) = &self.on_unhandled_rejection else { return Ok(()) };
         let error = errors::from_host(py, &pydeno_host::Error::Js(Box::new(error)));
         self.explain(py, &error);
-        if let Err(error) = callback.call1(py, (error.value(py),)) {
-            error.write_unraisable(py, Some(callback.bind(py)));
-        }
+        unless_it_escapes(py, callback, callback.call1(py, (error.value(py),)))
     }
 
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         if let Ok(functions) = self.functions.try_lock() {
             for function in functions.iter().filter_map(|bound| bound.function.as_ref()) {
                 visit.call(function)?;
+            }
+        }
+        // An exception holds the frames that it came through, and they may hold the runtime.
+        if let Ok(raised) = self.raised.try_lock() {
+            for Raised { exception, .. } in &*raised {
+                visit.call(exception)?;
             }
         }
         for callback in [&self.on_console, &self.on_unhandled_rejection].into_iter().flatten() {
@@ -250,6 +263,21 @@ impl Callbacks {
         let functions = std::mem::take(&mut *self.functions());
         drop(functions);
         self.forget_raised();
+    }
+}
+
+fn unless_it_escapes(
+    py: Python<'_>,
+    callback: &Py<PyAny>,
+    outcome: PyResult<Py<PyAny>>,
+) -> Result<(), Escaped> {
+    match outcome {
+        Err(error) if error.is_instance_of::<PyException>(py) => {
+            error.write_unraisable(py, Some(callback.bind(py)));
+            Ok(())
+        }
+        Err(error) => Err(Escaped(error)),
+        Ok(_) => Ok(()),
     }
 }
 

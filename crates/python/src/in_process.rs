@@ -8,7 +8,9 @@ use pydeno_engine::{Ended, Engine, EvalLimits, Isolate, IsolateOptions, StepLimi
 use pydeno_host::Error;
 use pydeno_wire::message::{Failure, HostError};
 use pydeno_wire::{Text, Value};
+use pyo3::PyTraverseError;
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
@@ -30,12 +32,14 @@ pub(crate) struct InProcessRuntime {
     process: u32,
 }
 
+/// No request: they are numbered from 1.
+const NOBODY: u64 = 0;
+
 struct Inner {
     /// Empty once closed.
     isolate: RefCell<Option<Rc<Isolate>>>,
     shared: Rc<Shared>,
     last_request: Cell<u64>,
-    bound: Cell<u32>,
 }
 
 /// What the bound functions of one isolate share.
@@ -48,6 +52,8 @@ struct Shared {
     /// What host functions raised that no guest may catch, by request.
     escaped: RefCell<HashMap<u64, Escaped>>,
     last_call: Cell<u64>,
+    /// The request of each asynchronous call that is not answered.
+    in_flight: RefCell<HashMap<u64, u64>>,
     /// Asynchronous calls that the event loop has not been told of.
     started: RefCell<Vec<Started>>,
     /// Requests that have ended and of which nobody has been told.
@@ -67,6 +73,7 @@ impl InProcessRuntime {
             interrupted: Cell::default(),
             escaped: RefCell::default(),
             last_call: Cell::default(),
+            in_flight: RefCell::default(),
             started: RefCell::default(),
             ended: RefCell::default(),
         });
@@ -76,15 +83,13 @@ impl InProcessRuntime {
         if settings.console {
             let console = Rc::clone(&shared);
             isolate.set_console(Box::new(move |level, text: Text| {
-                Python::attach(|py| console.callbacks.console(py, level, &text));
+                if let Err(escaped) = Python::attach(|py| console.callbacks.console(py, level, &text)) {
+                    console.escape(console.running_now(), escaped);
+                }
             }));
         }
-        let inner = Inner {
-            isolate: RefCell::new(Some(Rc::new(isolate))),
-            shared,
-            last_request: Cell::new(0),
-            bound: Cell::new(0),
-        };
+        let inner =
+            Inner { isolate: RefCell::new(Some(Rc::new(isolate))), shared, last_request: Cell::new(0) };
         Ok(Self { inner: ThreadBound::new(inner), options: settings, process: std::process::id() })
     }
 
@@ -155,15 +160,16 @@ impl InProcessRuntime {
         let mut turn = LoopTurn::default();
         for ended in shared.ended.take() {
             let request = ended.request;
-            turn.ended(py, request, self.outcome(py, inner, ended), Vec::new())?;
+            let given_up = shared.give_up(request);
+            turn.ended(py, request, self.outcome(py, inner, ended), given_up)?;
         }
         let started = shared.started.take();
         turn.started(py, &shared.callbacks, started, |call, refusal| {
             self.settle(py, inner, &isolate, call, Err(refusal));
             true
         })?;
-        let stray = shared.escaped.borrow_mut().remove(&0);
-        turn.escaped.extend(stray.map(|Escaped(exception)| (0, exception)));
+        let stray = shared.escaped.borrow_mut().remove(&NOBODY);
+        turn.escaped.extend(stray.map(|Escaped(exception)| (NOBODY, exception)));
         // Answering may have ended more, or called more.
         let more = !shared.ended.borrow().is_empty() || !shared.started.borrow().is_empty();
         turn.into_python(py, false, more.then_some(std::time::Duration::ZERO))
@@ -242,12 +248,11 @@ impl InProcessRuntime {
         let names = names.iter().map(text_from_python).collect::<PyResult<Vec<_>>>()?;
         let inner = self.enter(py)?;
         let isolate = inner.isolate(py)?;
-        inner.shared.callbacks.bind(object.as_ref(), &names, functions);
-        for (name, asynchronous) in names.iter().zip(asynchronous) {
-            let number = inner.bound.replace(inner.bound.get() + 1);
+        let first = inner.shared.callbacks.bind(object.as_ref(), &names, functions);
+        for (number, (name, asynchronous)) in (first..).zip(names.iter().zip(asynchronous)) {
             let shared = Rc::clone(&inner.shared);
             let bound = if asynchronous {
-                let start = move |_, arguments| Ok(shared.start(number, arguments));
+                let start = move |request, arguments| Ok(shared.start(request, number, arguments));
                 isolate.bind_async(object.as_ref(), name, Box::new(start))
             } else {
                 let call = move |request, arguments: Vec<Value>| shared.call(request, number, &arguments);
@@ -269,6 +274,7 @@ impl InProcessRuntime {
         Ok(self.enter(py)?.shared.callbacks.revoke(object.as_ref(), &text_from_python(name)?))
     }
 
+    /// Ends everything at once; what was under way is for whoever drives it to end.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         if self.process != std::process::id() {
             // It is the parent's to close, and a `with` block that ends in a forked child is no error.
@@ -286,6 +292,21 @@ impl InProcessRuntime {
 
     fn is_closed(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.enter(py)?.isolate.borrow().is_none())
+    }
+
+    /// On another thread nothing is visited, so that nothing is collected there.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.inner.get() {
+            Some(inner) if self.process == std::process::id() => inner.shared.callbacks.traverse(&visit),
+            _ => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        if let Some(inner) = self.inner.get().filter(|_| self.process == std::process::id()) {
+            drop(inner.isolate.take());
+            inner.shared.callbacks.clear();
+        }
     }
 }
 
@@ -359,6 +380,7 @@ impl InProcessRuntime {
             return self.outcome(py, inner, ended);
         }
         inner.isolate(py)?.cancel(request);
+        inner.shared.give_up(request);
         let what = "an asynchronous host function was called; await eval_async".to_owned();
         Err(errors::from_host(py, &Error::InvalidInput { what }))
     }
@@ -398,8 +420,9 @@ impl InProcessRuntime {
         outcome: Result<Value, HostError>,
     ) {
         let shared = &inner.shared;
-        // The request is the engine's to know; what escapes is kept under the one that the function is called for.
-        shared.running_for(0, || {
+        // One that was given up is not run for anybody.
+        let request = shared.in_flight.borrow_mut().remove(&call).unwrap_or(NOBODY);
+        shared.running_for(request, || {
             let limits = StepLimits { cancelled: &|| shared.is_interrupted() };
             detach_here(py, || isolate.settle(call, outcome, &limits));
         });
@@ -427,7 +450,9 @@ impl Shared {
     fn collect(&self, py: Python<'_>, isolate: &Isolate) {
         while let Some(mut ended) = isolate.take_ended() {
             for error in std::mem::take(&mut ended.unhandled) {
-                self.callbacks.unhandled_rejection(py, error);
+                if let Err(escaped) = self.callbacks.unhandled_rejection(py, error) {
+                    self.escaped.borrow_mut().entry(ended.request).or_insert(escaped);
+                }
             }
             self.ended.borrow_mut().push(ended);
         }
@@ -442,11 +467,27 @@ impl Shared {
         })
     }
 
-    fn start(&self, function: u32, arguments: Vec<Value>) -> u64 {
+    fn start(&self, request: u64, function: u32, arguments: Vec<Value>) -> u64 {
         let call = self.last_call.get() + 1;
         self.last_call.set(call);
-        self.started.borrow_mut().push(Started { call, function, arguments });
+        self.in_flight.borrow_mut().insert(call, request);
+        self.started.borrow_mut().push(Started { request, call, function, arguments });
         call
+    }
+
+    /// The calls of a request that nobody waits for any more; those that have not begun never do.
+    fn give_up(&self, request: u64) -> Vec<u64> {
+        let mut in_flight = self.in_flight.borrow_mut();
+        let given_up = in_flight.iter().filter(|&(_, &caller)| caller == request).map(|(&call, _)| call);
+        let given_up: Vec<u64> = given_up.collect();
+        in_flight.retain(|_, caller| *caller != request);
+        self.started.borrow_mut().retain(|started| started.request != request);
+        given_up
+    }
+
+    /// The innermost request whose code runs.
+    fn running_now(&self) -> u64 {
+        self.running.borrow().last().copied().unwrap_or(NOBODY)
     }
 
     fn escape(&self, request: u64, escaped: Escaped) {
@@ -462,8 +503,7 @@ impl Shared {
         match run_signal_handlers() {
             Ok(()) => false,
             Err(exception) => {
-                let request = self.running.borrow().last().copied().unwrap_or(0);
-                self.escape(request, Escaped(exception));
+                self.escape(self.running_now(), Escaped(exception));
                 true
             }
         }

@@ -237,8 +237,9 @@ impl IsolatedRuntime {
         let object = object.map(text_from_python).transpose()?;
         let names = names.iter().map(text_from_python).collect::<PyResult<Vec<_>>>()?;
         py.detach(|| {
-            self.runtime.bind(object.as_ref(), &names, &asynchronous, |_| {
-                self.callbacks.bind(object.as_ref(), &names, functions);
+            self.runtime.bind(object.as_ref(), &names, &asynchronous, |first| {
+                let remembered = self.callbacks.bind(object.as_ref(), &names, functions);
+                debug_assert_eq!(first, remembered);
             })
         })
         .map_err(|error| errors::from_host(py, &error))
@@ -373,17 +374,23 @@ impl HostFunctions for Host<'_> {
         })
     }
 
-    fn start(&mut self, call: u64, function: u32, arguments: Vec<Value>) {
+    fn start(&mut self, request: u64, call: u64, function: u32, arguments: Vec<Value>) {
         let mut started = self.runtime.started.lock().unwrap_or_else(PoisonError::into_inner);
-        started.push(Started { call, function, arguments });
+        started.push(Started { request, call, function, arguments });
     }
 
-    fn console(&mut self, level: ConsoleLevel, text: Text) {
-        Python::attach(|py| self.runtime.callbacks.console(py, level, &text));
+    fn console(&mut self, level: ConsoleLevel, text: Text) -> Result<(), Interrupted> {
+        Python::attach(|py| {
+            let taken = self.runtime.callbacks.console(py, level, &text);
+            taken.map_err(|escaped| self.escape(0, escaped))
+        })
     }
 
-    fn unhandled_rejection(&mut self, error: JsError) {
-        Python::attach(|py| self.runtime.callbacks.unhandled_rejection(py, error));
+    fn unhandled_rejection(&mut self, error: JsError) -> Result<(), Interrupted> {
+        Python::attach(|py| {
+            let taken = self.runtime.callbacks.unhandled_rejection(py, error);
+            taken.map_err(|escaped| self.escape(0, escaped))
+        })
     }
 
     fn check_interrupt(&mut self) -> Result<(), Interrupted> {

@@ -7,17 +7,18 @@ use pydeno_wire::message::HostError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::functions::{Callbacks, Escaped};
+use crate::functions::{Callbacks, Escaped, error_of_host};
 
 /// An asynchronous call that a guest has made.
 pub(crate) struct Started {
+    pub(crate) request: u64,
     pub(crate) call: u64,
     pub(crate) function: u32,
     pub(crate) arguments: Vec<Value>,
 }
 
 /// Collects the parts of one turn: `(ended, started, escaped, wants_to_write, look_again)`, where `ended` has
-/// `(request, is_value, value or exception, given_up)`, `started` has `(call, function, arguments)`, `escaped` has
+/// `(request, is_value, value or exception, given_up)`, `started` has `(request, call, function, arguments)`, `escaped` has
 /// `(request, exception)` and `look_again` is in seconds or `None`.
 #[derive(Default)]
 pub(crate) struct LoopTurn {
@@ -49,7 +50,7 @@ impl LoopTurn {
         started: Vec<Started>,
         mut answer: impl FnMut(u64, HostError) -> bool,
     ) -> PyResult<()> {
-        for Started { call, function, arguments } in started {
+        for Started { request, call, function, arguments } in started {
             let function = match callbacks.function(py, function) {
                 Ok(function) => function.into_bound(py),
                 Err(refusal) => {
@@ -59,14 +60,17 @@ impl LoopTurn {
             };
             match callbacks.arguments(py, &arguments) {
                 Ok(arguments) => {
-                    let entry = (call, function, arguments).into_pyobject(py)?;
+                    let entry = (request, call, function, arguments).into_pyobject(py)?;
                     self.started.push(entry.into_any().unbind());
                 }
                 Err(error) => match callbacks.failed(py, &function, error) {
                     Ok(refusal) => {
                         answer(call, refusal);
                     }
-                    Err(Escaped(exception)) => return Err(exception),
+                    Err(Escaped(exception)) => {
+                        answer(call, error_of_host("the evaluation is being stopped"));
+                        self.escaped.push((request, exception));
+                    }
                 },
             }
         }

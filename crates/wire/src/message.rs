@@ -25,7 +25,7 @@ pub enum HostMessage {
         /// How long the guest may run, in milliseconds, time spent in host functions not counted.
         timeout_ms: u64,
     },
-    /// Call a function of the guest; answered like `Eval`. It may come while the guest waits for a host function.
+    /// Call a function of the guest; answered like `Eval`.
     Invoke {
         /// Chosen by the host, increasing, from the same numbers as those of `Eval`.
         id: u64,
@@ -35,6 +35,9 @@ pub enum HostMessage {
         arguments: Vec<Value>,
         /// As in `Eval`.
         timeout_ms: u64,
+        /// The [`WorkerMessage::Call`] of a synchronous function that the guest waits for and inside which the function is to
+        /// run. Otherwise it runs when the guest has left every call, like an `Eval`: it may have crossed a call.
+        within: Option<u64>,
     },
     /// The host has let go of these functions of the guest, at most [`RELEASED`](crate::codec::bounds::RELEASED) of them.
     /// Not answered.
@@ -180,6 +183,12 @@ pub struct LayerReport {
     /// What would put it in force; empty when it is.
     pub fix: String,
 }
+
+/// How much console text one request may send; what goes beyond is dropped, by the worker for the guest's sake and by the
+/// host for its own.
+pub const CONSOLE_BYTES: usize = 1 << 20;
+/// What a line of the console counts beside its text.
+pub const CONSOLE_LINE_BYTES: usize = 64;
 
 /// A method of the guest's `console`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

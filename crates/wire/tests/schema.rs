@@ -33,7 +33,13 @@ fn host_messages_look_like_this() {
         Binding { function: 1, object: Some("o".into()), name: "g".into(), asynchronous: true },
     ];
     let eval = HostMessage::Eval { id: 7, source: "1+1".into(), name: "a.js".into(), timeout_ms: 1000 };
-    let invoke = HostMessage::Invoke { id: 9, function: 3, arguments: vec![Value::Null], timeout_ms: 1000 };
+    let invoke = |within| HostMessage::Invoke {
+        id: 9,
+        function: 3,
+        arguments: vec![Value::Null],
+        timeout_ms: 1000,
+        within,
+    };
     let error = HostError { name: "Error".into(), message: "no".into() };
     pinned([
         (HostMessage::Start(plain), "89 00 1a40000000 1a00010000 1903e8 1864 f5 f6 f6 f4"),
@@ -43,7 +49,8 @@ fn host_messages_look_like_this() {
         (HostMessage::Answer { id: 8, outcome: Ok(Value::Null) }, "83 03 08 82 00 f6"),
         (HostMessage::Answer { id: 8, outcome: Err(error) }, "83 03 08 83 01 654572726f72 626e6f"),
         (HostMessage::Cancel { id: u64::MAX }, "82 04 1bffffffffffffffff"),
-        (invoke, "85 05 09 03 81 f6 1903e8"),
+        (invoke(None), "86 05 09 03 81 f6 1903e8 f6"),
+        (invoke(Some(7)), "86 05 09 03 81 f6 1903e8 07"),
         (HostMessage::Release(vec![3, 24]), "82 06 82 03 1818"),
     ]);
 }

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use pydeno_engine::{Ended, Engine, EvalLimits, Isolate, IsolateOptions, StepLimits, Surface};
 use pydeno_sandbox::{Layer, Request};
-use pydeno_wire::message::BUILD;
+use pydeno_wire::message::{BUILD, CONSOLE_BYTES, CONSOLE_LINE_BYTES};
 use pydeno_wire::message::{
-    Binding, Failure, HostError, HostMessage, JsError, Limits, Ready, SandboxMode, Start, WorkerMessage,
+    Binding, ConsoleLevel, Failure, HostError, HostMessage, JsError, Limits, Ready, SandboxMode, Start,
+    WorkerMessage,
 };
-use pydeno_wire::{Budget, EncodeError, Value};
+use pydeno_wire::{Budget, EncodeError, Text, Value};
 use rustix::process::Pid;
 
 use crate::engine_descriptors::EngineDescriptors;
@@ -103,6 +104,8 @@ struct Worker {
     link: RefCell<Link>,
     limits: Limits,
     last_call: Cell<u64>,
+    /// How much may be written to the console until nothing runs or waits.
+    console_left: Cell<usize>,
     /// Requests, answers to asynchronous calls, and cancellations that were taken so far.
     taken: Cell<u64>,
     /// The requests on whose behalf the guest runs now, innermost last.
@@ -129,6 +132,7 @@ impl Worker {
             link: RefCell::new(link),
             limits: start.limits,
             last_call: Cell::new(0),
+            console_left: Cell::new(CONSOLE_BYTES),
             taken: Cell::new(0),
             running: RefCell::default(),
             cancelled: RefCell::default(),
@@ -142,8 +146,7 @@ impl Worker {
             let console = Rc::downgrade(&worker);
             worker.isolate.set_console(Box::new(move |level, text| {
                 if let Some(worker) = console.upgrade() {
-                    // A console line is cut to its bound, so it has no budget to pass.
-                    let _ = worker.link.borrow_mut().send(&WorkerMessage::Console { level, text });
+                    worker.tell_console(level, text);
                 }
             }));
         }
@@ -179,7 +182,7 @@ impl Worker {
                     self.isolate.begin_eval(id, &source, &name, limits);
                 });
             }
-            HostMessage::Invoke { id, function, arguments, timeout_ms } => {
+            HostMessage::Invoke { id, function, arguments, timeout_ms, within: _ } => {
                 self.request(id, timeout_ms, |limits| {
                     self.isolate.begin_invoke(id, function, &arguments, limits);
                 });
@@ -209,6 +212,9 @@ impl Worker {
     /// Begins a request, unless there is a reason why none can be.
     fn request(&self, id: u64, timeout_ms: u64, begin: impl FnOnce(&EvalLimits<'_>)) {
         self.count();
+        if self.running.borrow().is_empty() && !self.isolate.is_pending() {
+            self.console_left.set(CONSOLE_BYTES);
+        }
         let refusal = self.unusable.clone().or_else(|| self.refused_binding.take());
         if let Some(failure) = refusal {
             self.queue_done(id, Err(failure), Vec::new());
@@ -241,7 +247,11 @@ impl Worker {
         let Ok(mut link) = self.link.try_borrow_mut() else { return false };
         link.flush();
         let running = self.running.borrow();
+        // A request may have been put off, and its end with it.
+        let is_meant =
+            |message: &HostMessage| matches!(message, HostMessage::Cancel { id } if running.contains(id));
         self.cancelled.borrow().iter().any(|id| running.contains(id))
+            || self.later.borrow().iter().any(is_meant)
             || link.is_cancelled(&running).unwrap_or(true)
     }
 
@@ -308,6 +318,20 @@ impl Worker {
         }
     }
 
+    /// Sends a line of the console, unless there were too many: sending waits for the host, and that is not the guest's
+    /// time.
+    fn tell_console(&self, level: ConsoleLevel, text: Text) {
+        let line = text.len_bytes() + CONSOLE_LINE_BYTES;
+        match self.console_left.get().checked_sub(line) {
+            Some(left) => {
+                self.console_left.set(left);
+                // A line is cut to its bound, so it has no budget to pass.
+                let _ = self.link.borrow_mut().send(&WorkerMessage::Console { level, text });
+            }
+            None => self.console_left.set(0),
+        }
+    }
+
     fn next_call(&self) -> u64 {
         self.last_call.set(self.last_call.get() + 1);
         self.last_call.get()
@@ -363,9 +387,9 @@ impl Worker {
             let message = self.link.borrow_mut().receive();
             match message {
                 Ok(HostMessage::Answer { id: answered, outcome }) if answered == id => return outcome,
-                Ok(message @ HostMessage::Invoke { id, .. }) => {
+                Ok(message @ HostMessage::Invoke { id: nested, within: Some(call), .. }) if call == id => {
                     self.take(message);
-                    self.tell_nested(id);
+                    self.tell_nested(nested);
                     self.link.borrow_mut().flush();
                 }
                 Ok(message @ HostMessage::Release(_)) => self.take(message),
@@ -374,11 +398,14 @@ impl Worker {
                     self.cancelled.borrow_mut().push(id);
                 }
                 Ok(
-                    message
-                    @ (HostMessage::Answer { .. } | HostMessage::Bind(_) | HostMessage::Cancel { .. }),
+                    message @ (HostMessage::Eval { .. }
+                    | HostMessage::Invoke { within: None, .. }
+                    | HostMessage::Answer { .. }
+                    | HostMessage::Bind(_)
+                    | HostMessage::Cancel { .. }),
                 ) => self.later.borrow_mut().push_back(message),
                 // The host is gone or talks nonsense; either way there is nothing to go on with.
-                Ok(HostMessage::Start(_) | HostMessage::Eval { .. }) | Err(_) => process::exit(FAILED),
+                Ok(HostMessage::Start(_) | HostMessage::Invoke { .. }) | Err(_) => process::exit(FAILED),
             }
         }
     }

@@ -38,8 +38,8 @@ impl Message for HostMessage {
                 writer.unsigned(*timeout_ms);
                 Ok(())
             }
-            Self::Invoke { id, function, arguments, timeout_ms } => {
-                writer.record(INVOKE, 4);
+            Self::Invoke { id, function, arguments, timeout_ms, within } => {
+                writer.record(INVOKE, 5);
                 writer.unsigned(*id);
                 writer.unsigned(*function);
                 writer.list("the arguments", arguments.len(), usize::MAX)?;
@@ -47,6 +47,7 @@ impl Message for HostMessage {
                     writer.value(argument, &[Segment::Index(index)])?;
                 }
                 writer.unsigned(*timeout_ms);
+                writer.unsigned_or_null(*within);
                 Ok(())
             }
             Self::Release(functions) => {
@@ -82,11 +83,12 @@ impl Message for HostMessage {
                     name: reader.string("the script's name", NAME_BYTES)?,
                     timeout_ms: reader.unsigned()?,
                 }),
-                (INVOKE, 4) => Ok(Self::Invoke {
+                (INVOKE, 5) => Ok(Self::Invoke {
                     id: reader.unsigned()?,
                     function: reader.unsigned()?,
                     arguments: reader.values("the arguments")?,
                     timeout_ms: reader.unsigned()?,
+                    within: reader.unsigned_or_null()?,
                 }),
                 (RELEASE, 1) => {
                     Ok(Self::Release(reader.list("the functions", RELEASED, RecordReader::unsigned)?))

@@ -109,12 +109,13 @@ pub(crate) fn host_message() -> impl Strategy<Value = HostMessage> {
         (any::<u64>(), prop_oneof![value().prop_map(Ok), error.prop_map(Err)])
             .prop_map(|(id, outcome)| HostMessage::Answer { id, outcome }),
         any::<u64>().prop_map(|id| HostMessage::Cancel { id }),
-        (any::<u64>(), any::<u64>(), vec(value(), 0..4), any::<u64>()).prop_map(
-            |(id, function, arguments, timeout_ms)| HostMessage::Invoke {
+        (any::<u64>(), any::<u64>(), vec(value(), 0..4), any::<u64>(), any::<Option<u64>>()).prop_map(
+            |(id, function, arguments, timeout_ms, within)| HostMessage::Invoke {
                 id,
                 function,
                 arguments,
-                timeout_ms
+                timeout_ms,
+                within
             }
         ),
         vec(any::<u64>(), 0..5).prop_map(HostMessage::Release),
