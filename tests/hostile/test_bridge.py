@@ -71,7 +71,7 @@ def test_what_a_host_function_is_called_on_does_not_matter(victim: AnyRuntime, t
 )
 def test_the_stack_of_an_error_names_the_scripts_own_files_alone(victim: AnyRuntime, failing: str) -> None:
     code = (
-        f"(async () => {{ try {{ {failing} }} catch (error) {{ return [error.stack, error.message, Object.keys(error).join(), "
+        f"(async () => {{ try {{ {failing} }} catch (error) {{ return [error.stack ?? '', error.message, Object.keys(error).join(), "
         "Reflect.ownKeys(error).map(String).join(), error.constructor === globalThis[error.name]] } })()"
     )
     stack, message, visible, keys, is_own = victim.eval(code)
@@ -150,18 +150,17 @@ def test_an_exhausted_stack_at_the_bridge_is_a_range_error(victim: AnyRuntime, d
 )
 def test_a_host_function_with_an_almost_full_stack_works_or_throws(victim: AnyRuntime, function: str) -> None:
     """On the way back from the end of the stack every depth tries the call."""
+    counted = "thrown" if function == "fail()" else "right"
     code = f"""
         let right = 0, thrown = 0;
         function down() {{
             try {{ down() }} catch {{}}
-            if (right + thrown > 300) return;
+            if ({counted} > 50) return;
             try {{ {function}; right++ }} catch (error) {{ thrown++ }}
         }}
-        down(); [right, thrown]
+        down(); {counted}
     """
-    right, thrown = victim.eval(f"{{ {code} }}")
-    assert right + thrown > 300
-    assert (thrown if function == "fail()" else right) > 0
+    assert victim.eval(f"{{ {code} }}") > 50
 
 
 def test_calls_between_host_and_script_nest_only_so_deep(victim: AnyRuntime) -> None:
