@@ -16,6 +16,7 @@ fn main() -> std::io::Result<()> {
                 SpanKind::Text(TextKind::String) => "string",
                 SpanKind::Text(TextKind::Template) => "template",
                 SpanKind::Text(TextKind::Regex) => "regex",
+                SpanKind::Text(TextKind::Jsx) => "jsx",
                 SpanKind::Property => "property",
                 SpanKind::Type => "type",
             };

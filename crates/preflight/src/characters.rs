@@ -1,5 +1,7 @@
 //! What ECMAScript takes for white space, line ends and the characters of names, on bytes of UTF-8.
 
+use crate::literal::find;
+
 /// How a byte takes part in a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum InName {
@@ -156,30 +158,30 @@ pub(crate) struct Skipped {
 
 /// The end of a comment that runs to the end of its line.
 pub(crate) fn line_comment_end(source: &[u8], mut position: usize) -> usize {
-    while let Some(&byte) = source.get(position) {
-        if matches!(byte, b'\n' | b'\r' | 0xe2) && line_end(source, position).is_some() {
-            break;
+    loop {
+        position = find(source, position, [b'\n', b'\r', 0xe2]);
+        if position == source.len() || line_end(source, position).is_some() {
+            return position;
         }
         position += 1;
     }
-    position
 }
 
 /// The end of a comment from after its `/*`; of the text when it is not closed.
 pub(crate) fn block_comment_end(source: &[u8], mut position: usize) -> Skipped {
     let mut newline = false;
-    while let Some(&byte) = source.get(position) {
-        match byte {
-            b'*' if source.get(position + 1) == Some(&b'/') => {
+    loop {
+        position = find(source, position, [b'*', b'\n', b'\r', 0xe2]);
+        match source.get(position) {
+            Some(b'*') if source.get(position + 1) == Some(&b'/') => {
                 return Skipped { position: position + 2, newline };
             }
-            b'\n' | b'\r' => newline = true,
-            0xe2 => newline |= line_end(source, position).is_some(),
-            _ => {}
+            Some(b'*') => {}
+            Some(_) => newline |= line_end(source, position).is_some(),
+            None => return Skipped { position, newline },
         }
         position += 1;
     }
-    Skipped { position, newline }
 }
 
 /// Whether the byte at `position` continues the name before it.

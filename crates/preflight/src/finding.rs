@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::characters::line_end;
+use crate::literal::find_far;
 
 /// How much a finding weighs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -149,10 +150,12 @@ struct Place {
 
 impl Place {
     fn advance(&mut self, source: &[u8], to: usize) {
-        let may_end_line = |byte: &u8| matches!(byte, b'\n' | b'\r' | 0xe2);
         let mut start = self.offset;
-        while let Some(length) = source[self.offset..to].iter().position(may_end_line) {
-            self.offset += length;
+        loop {
+            self.offset = find_far(&source[..to], self.offset, [b'\n', b'\r', 0xe2]);
+            if self.offset == to {
+                break;
+            }
             if let Some(length) = line_end(source, self.offset) {
                 self.offset = (self.offset + length).min(to);
                 self.line += 1;
@@ -162,8 +165,11 @@ impl Place {
                 self.offset += 1;
             }
         }
-        self.offset = to;
-        self.column += source[start..to].iter().filter(|byte| !is_continuation(**byte)).count();
+        // A sum of bytes at a time, which the compiler makes vectors of.
+        let starts = source[start..to]
+            .chunks(255)
+            .map(|chunk| usize::from(chunk.iter().map(|byte| u8::from(!is_continuation(*byte))).sum::<u8>()));
+        self.column += starts.sum::<usize>();
     }
 }
 

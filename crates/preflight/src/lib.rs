@@ -25,14 +25,18 @@
 //! # What it does not do
 //!
 //! It knows no scopes: a `fetch` that the script defines is reported like any other. It does not say whether the source
-//! parses. JSX is not understood. It never fails, on any bytes; it reads each byte a bounded number of times and needs
-//! memory only for open brackets and a bounded number of findings.
+//! parses. It never fails, on any bytes; it reads each byte a bounded number of times and needs memory only for open brackets,
+//! a bounded number of findings and a bounded number of names of JSX elements.
 
 #![forbid(unsafe_code)]
 
+mod block;
 mod characters;
+mod class;
 mod finding;
 mod frame;
+mod jsx;
+mod keyword;
 #[cfg(test)]
 mod linear;
 mod literal;
@@ -42,6 +46,7 @@ mod reading;
 mod rules;
 mod scanner;
 mod spans;
+mod transition;
 mod word_set;
 mod words;
 

@@ -16,6 +16,8 @@ struct Counting<S> {
 }
 
 impl<S: Sink> Sink for Counting<S> {
+    const EVERY_WORD: bool = S::EVERY_WORD;
+
     fn word(&mut self, source: &[u8], span: Range<usize>, escaped: bool, role: Role) {
         self.inner.word(source, span, escaped, role);
     }
@@ -119,6 +121,21 @@ const PIECES: &[&str] = &[
     "'import '",
     "/*import ",
     "'globalThis ",
+    "await ",
+    "await /**/",
+    "async ",
+    "async(",
+    "async x=>",
+    "x=>",
+    "=<a",
+    "=<a>",
+    "=<a<",
+    "=<a b",
+    "=<a>{",
+    "=<a b={",
+    "=<>",
+    "</a>",
+    "=<a/>",
 ];
 
 #[test]

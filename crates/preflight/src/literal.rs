@@ -2,20 +2,56 @@
 
 use crate::characters::{line_end, name_end};
 
+/// The first position from `position` on that holds one of a few bytes; the length of the source if none does.
+#[inline]
+pub(crate) fn find<const N: usize>(source: &[u8], mut position: usize, bytes: [u8; N]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    while let Some(chunk) = source.get(position..).and_then(<[u8]>::first_chunk::<8>) {
+        let chunk = u64::from_le_bytes(*chunk);
+        let mut found = 0;
+        for byte in bytes {
+            // The highest bit of each byte that is zero here, and perhaps of some after the first such.
+            let differences = chunk ^ (ONES * u64::from(byte));
+            found |= differences.wrapping_sub(ONES) & !differences & (ONES << 7);
+        }
+        if found != 0 {
+            return position + (found.trailing_zeros() / 8) as usize;
+        }
+        position += 8;
+    }
+    let rest = source.get(position..).unwrap_or_default();
+    position.min(source.len()) + rest.iter().position(|byte| bytes.contains(byte)).unwrap_or(rest.len())
+}
+
+/// The same where it is likely to be far away.
+pub(crate) fn find_far<const N: usize>(source: &[u8], mut position: usize, bytes: [u8; N]) -> usize {
+    while let Some(chunk) = source.get(position..).and_then(<[u8]>::first_chunk::<64>) {
+        // Without branches, so that the compiler makes vectors of it.
+        let mut found = 0;
+        for byte in chunk {
+            for sought in bytes {
+                found |= u8::from(*byte == sought);
+            }
+        }
+        if found != 0 {
+            break;
+        }
+        position += chunk.len();
+    }
+    find(source, position, bytes)
+}
+
 /// The end of a string from after its opening quote; an unclosed one ends with its line.
 #[inline]
 pub(crate) fn string_end(source: &[u8], mut position: usize, quote: u8) -> usize {
-    while let Some(&byte) = source.get(position) {
-        if byte == quote {
-            return position + 1;
-        }
-        match byte {
-            b'\\' => position += 1 + escaped_length(source, position + 1),
-            b'\n' | b'\r' => return position,
-            _ => position += 1,
+    loop {
+        position = find(source, position, [quote, b'\\', b'\n', b'\r']);
+        match source.get(position) {
+            Some(b'\\') => position += 1 + escaped_length(source, position + 1),
+            Some(byte) if *byte == quote => return position + 1,
+            _ => return position,
         }
     }
-    position
 }
 
 /// A line end after a backslash is one character, so that `\r\n` continues the string.
@@ -34,17 +70,18 @@ pub(crate) enum TemplateEnd {
 
 /// The end of a template's text, past what ends it, and what that was. An unclosed one ends with the source.
 pub(crate) fn template_text_end(source: &[u8], mut position: usize) -> (usize, TemplateEnd) {
-    while let Some(&byte) = source.get(position) {
-        match byte {
-            b'`' => return (position + 1, TemplateEnd::Closed),
-            b'$' if source.get(position + 1) == Some(&b'{') => {
+    loop {
+        position = find(source, position, [b'`', b'$', b'\\']);
+        match source.get(position) {
+            Some(b'`') => return (position + 1, TemplateEnd::Closed),
+            Some(b'$') if source.get(position + 1) == Some(&b'{') => {
                 return (position + 2, TemplateEnd::Substitution);
             }
-            b'\\' => position = (position + 2).min(source.len()),
-            _ => position += 1,
+            Some(b'$') => position += 1,
+            Some(_) => position = (position + 2).min(source.len()),
+            None => return (position, TemplateEnd::Closed),
         }
     }
-    (position, TemplateEnd::Closed)
 }
 
 /// The end of a regular expression with its flags, from after its opening slash. An unclosed one ends with its line:

@@ -172,6 +172,8 @@ impl<'a> PolicyRules<'a> {
 }
 
 impl Sink for PolicyRules<'_> {
+    const EVERY_WORD: bool = true;
+
     fn word(&mut self, source: &[u8], span: Range<usize>, escaped: bool, role: Role) {
         if self.policy.include_preflight_rules {
             self.rules.word(source, span.clone(), escaped, role);

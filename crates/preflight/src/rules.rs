@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::finding::{Collector, Severity};
+use crate::keyword::RULE_WORDS;
 use crate::reading::{Next, Reader, meaning};
 use crate::scanner::{Role, Sink, TextKind};
 use crate::word_set::WordSet;
@@ -58,26 +59,8 @@ fn is_outside(name: &[u8]) -> bool {
     )
 }
 
-/// The words that rules are about.
-static RULE_WORDS: WordSet = WordSet::new(&[
-    "import",
-    "export",
-    "require",
-    "fetch",
-    "XMLHttpRequest",
-    "WebSocket",
-    "process",
-    "Deno",
-    "child_process",
-    "globalThis",
-    "self",
-    "window",
-    "global",
-    "__proto__",
-    "constructor",
-    "eval",
-    "Function",
-]);
+/// A quick look at whether there is a rule for a word.
+static NAMES: WordSet = WordSet::new(RULE_WORDS);
 
 /// The rules as a sink of the scanner.
 pub(crate) struct Rules {
@@ -199,14 +182,16 @@ impl Rules {
 }
 
 impl Sink for Rules {
+    const EVERY_WORD: bool = false;
+
     #[inline]
     fn word(&mut self, source: &[u8], span: Range<usize>, escaped: bool, role: Role) {
         if escaped {
             let name = meaning(source, span.clone());
-            if RULE_WORDS.may_hold(&name) {
+            if NAMES.may_hold(&name) {
                 self.named(source, &name, span, role);
             }
-        } else if RULE_WORDS.may_hold(&source[span.clone()]) && role != Role::Type {
+        } else if NAMES.may_hold(&source[span.clone()]) && role != Role::Type {
             self.named(source, &source[span.clone()], span, role);
         }
     }

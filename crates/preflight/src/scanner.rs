@@ -1,15 +1,20 @@
 //! The scanner: one pass over the source that knows of every byte whether it is code, and of every word its role.
 //!
 //! It keeps what the grammar expects next ([`Expect`]) and a stack of open brackets, and calls a [`Sink`] with what it
-//! finds. It never goes back: each byte is read once here, and what a sink reads ahead is read twice.
+//! finds. Most tokens do what a table says ([`transition`]); the others are looked at one by one. It never goes back: each
+//! byte is read once here, and what a sink or a question reads ahead is read twice.
 
 use std::ops::Range;
 
+use crate::block::{BLOCK, Block};
 use crate::characters::{
     block_comment_end, line_comment_end, name_end, skip_trivia, starts_name, wide_space,
 };
-use crate::frame::{Expect, Frame, Kind};
+use crate::class::{CLASSES, Class};
+use crate::frame::{Expect, Frame, Function, Kind, Stack, State};
+use crate::jsx::ClosingTags;
 use crate::literal::{TemplateEnd, number_end, regex_end, string_end, template_text_end};
+use crate::transition::{row, transition};
 
 /// The role of a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,10 +46,15 @@ pub enum TextKind {
     Template,
     /// A regular expression with its flags.
     Regex,
+    /// What stands between two tags of JSX.
+    Jsx,
 }
 
 /// What takes the scanner's findings.
 pub(crate) trait Sink {
+    /// Whether it must be told of every word. Otherwise those that rules are about are enough.
+    const EVERY_WORD: bool;
+
     /// A word of code.
     fn word(&mut self, source: &[u8], span: Range<usize>, escaped: bool, role: Role);
     /// A stretch that is no code.
@@ -54,23 +64,20 @@ pub(crate) trait Sink {
 }
 
 /// The state of a scan.
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own about where the scan stands")]
 pub(crate) struct Scanner<'a, S> {
     pub(crate) source: &'a [u8],
     pub(crate) sink: S,
     pub(crate) expect: Expect,
-    pub(crate) top: Frame,
-    below: Vec<Frame>,
+    pub(crate) stack: Stack,
     /// Whether a line ended since the last token.
     pub(crate) newline: bool,
-    /// Whether `yield` is an operator.
-    pub(crate) generator: bool,
-    /// Whether the method whose key was read is a generator.
-    pub(crate) generator_key: bool,
+    /// Outside of functions: whether `await` is an operator, where that is known.
+    pub(crate) awaits: Option<bool>,
     /// Whether the type being read has an `extends` that a `?` may follow.
     pub(crate) conditional: bool,
     /// How many `?` of conditional types await their colon.
     pub(crate) conditionals: usize,
+    pub(crate) closing_tags: ClosingTags<'a>,
 }
 
 impl<'a, S: Sink> Scanner<'a, S> {
@@ -79,14 +86,13 @@ impl<'a, S: Sink> Scanner<'a, S> {
             source,
             sink,
             expect: Expect::Statement,
-            top: Frame::new(Kind::Script, Expect::Statement),
-            below: Vec::new(),
+            stack: Stack::new(),
             // `-->` at the start of the script is a comment.
             newline: true,
-            generator: false,
-            generator_key: false,
+            awaits: None,
             conditional: false,
             conditionals: 0,
+            closing_tags: ClosingTags::default(),
         }
     }
 
@@ -97,123 +103,213 @@ impl<'a, S: Sink> Scanner<'a, S> {
         if source.starts_with(b"#!") {
             position = self.text(0, line_comment_end(source, 2), TextKind::Comment);
         }
-        while let Some(&byte) = source.get(position) {
-            let start = position;
-            // Half of all tokens are words. Telling them apart first leaves a jump that is easier to predict.
-            if byte.is_ascii_alphabetic() {
-                position = self.name(start);
-                self.newline = false;
-                self.sink.steps(position - start);
-                continue;
-            }
-            match byte {
-                b' ' | b'\t' | 0x0b | 0x0c => {
-                    position += 1;
-                    continue;
-                }
-                b'\n' | b'\r' => {
-                    self.newline = true;
-                    position += 1;
-                    continue;
-                }
-                b'_' | b'$' | b'\\' => position = self.name(start),
-                // The most frequent punctuators; the others are matched apart.
-                b'(' => {
-                    self.open_parenthesis();
-                    position += 1;
-                }
-                b')' => {
-                    self.close([Kind::Parenthesis, Kind::TypeParenthesis]);
-                    position += 1;
-                }
-                b',' => {
-                    self.comma();
-                    position += 1;
-                }
-                b';' => {
-                    self.semicolon();
-                    position += 1;
-                }
-                b':' => {
-                    self.colon();
-                    position += 1;
-                }
-                b'{' => {
-                    self.open_brace();
-                    position += 1;
-                }
-                b'[' => {
-                    self.open_bracket();
-                    position += 1;
-                }
-                b']' => {
-                    self.close([Kind::Bracket, Kind::TypeBracket]);
-                    position += 1;
-                }
-                b'.' => position = self.dot(start),
-                b'=' => position = self.equals(start),
-                0x80.. => {
-                    if let Some((length, ends_line)) = wide_space(source, position) {
-                        self.newline |= ends_line;
-                        position += length;
-                        continue;
+        let mut block = Block::at(source, position, S::EVERY_WORD);
+        let mut starts = block.starts_after(position);
+        let mut state = self.state();
+        loop {
+            while starts != 0 {
+                let offset = starts.trailing_zeros() as usize;
+                let entry = transition(state, block.class(offset));
+                starts &= starts - 1;
+                if let Some(row) = entry.row() {
+                    state.row = row;
+                } else if !entry.must_look() {
+                    self.stack.apply(entry, &mut state);
+                } else {
+                    self.set_state(state);
+                    let end = self.token(block.base + offset);
+                    state = self.state();
+                    if end >= block.base + BLOCK {
+                        if end >= source.len() {
+                            return self.sink;
+                        }
+                        self.sink.steps(BLOCK);
+                        block.load(source, end, S::EVERY_WORD);
                     }
-                    position = self.name(start);
+                    starts = block.starts_after(end);
                 }
-                b'0'..=b'9' => position = self.number(start),
-                b'"' | b'\'' => {
-                    position = self.text(start, string_end(source, start + 1, byte), TextKind::String);
-                    self.literal();
-                }
-                b'`' => {
-                    let then = self.after_literal();
-                    position = self.template_text(start, start + 1, then);
-                }
-                b'/' => match self.slash(start) {
-                    (end, true) => {
-                        position = end;
-                        continue;
-                    }
-                    (end, false) => position = end,
-                },
-                b'<' if source[start..].starts_with(b"<!--") => {
-                    position = self.text(start, line_comment_end(source, start + 4), TextKind::Comment);
-                    continue;
-                }
-                b'-' if self.newline && source[start..].starts_with(b"-->") => {
-                    position = self.text(start, line_comment_end(source, start + 3), TextKind::Comment);
-                    continue;
-                }
-                b'}' => position = self.close_brace(start),
-                _ => position = self.punctuator(start, byte),
             }
-            self.newline = false;
-            self.sink.steps(position - start);
+            position = block.base + BLOCK;
+            if position >= source.len() {
+                return self.sink;
+            }
+            self.sink.steps(BLOCK);
+            block.load(source, position, S::EVERY_WORD);
+            starts = block.starts;
         }
-        self.sink
+    }
+
+    fn state(&self) -> State {
+        State { top: self.stack.top, depth: self.stack.depth, row: row(self.expect, self.newline) }
+    }
+
+    fn set_state(&mut self, state: State) {
+        self.stack.top = state.top;
+        self.stack.depth = state.depth;
+        self.expect = state.expect();
+        self.newline = state.newline();
+    }
+
+    /// Reads a token of any kind and returns its end.
+    fn token(&mut self, start: usize) -> usize {
+        let end = match self.any_token(start) {
+            Token::Code(end) => end,
+            Token::Trivia(end) => return end,
+        };
+        self.newline = false;
+        self.sink.steps(end - start);
+        end
+    }
+
+    fn any_token(&mut self, start: usize) -> Token {
+        let source = self.source;
+        let byte = source[start];
+        let class = CLASSES[usize::from(byte)];
+        match byte {
+            b'\n' | b'\r' => {
+                self.newline = true;
+                return Token::Trivia(start + 1);
+            }
+            b'/' if matches!(source.get(start + 1), Some(b'/' | b'*')) => {
+                return Token::Trivia(self.comment(start));
+            }
+            0x80.. => {
+                if let Some((length, ends_line)) = wide_space(source, start) {
+                    self.newline |= ends_line;
+                    return Token::Trivia(start + length);
+                }
+            }
+            _ => {}
+        }
+        match self.top().kind() {
+            Kind::Jsx => return Token::Code(self.in_tag(start)),
+            Kind::Arrow => self.end_arrows(start, class),
+            _ => {}
+        }
+        if class == Class::Word || matches!(byte, b'\\' | 0x80..) {
+            return Token::Code(self.name(start));
+        }
+        if class == Class::Digit {
+            return Token::Code(self.number(start));
+        }
+        if self.follow(class) {
+            return Token::Code(start + 1);
+        }
+        let follows_sign = self.expect == Expect::Sign;
+        // What is to be looked at sees only what the grammar expects, and not how it came to that.
+        match self.expect {
+            Expect::Equals if byte != b'>' => self.expect = Expect::Operand,
+            Expect::Sign => self.expect = Expect::Operand,
+            Expect::Let if byte == b':' && self.top().ternaries() == 0 => self.expect = Expect::FirstWord,
+            Expect::Let => self.expect = Expect::After,
+            _ => {}
+        }
+        Token::Code(match byte {
+            b'"' | b'\'' => {
+                let end = self.text(start, string_end(source, start + 1, byte), TextKind::String);
+                self.literal();
+                end
+            }
+            b'`' => {
+                let then = self.after_literal();
+                self.template_text(start, start + 1, then)
+            }
+            b'/' => self.slash(start),
+            b'<' if source[start..].starts_with(b"<!--") => {
+                return Token::Trivia(self.text(
+                    start,
+                    line_comment_end(source, start + 4),
+                    TextKind::Comment,
+                ));
+            }
+            b'<' => self.less(start),
+            b'-' if self.newline && source[start..].starts_with(b"-->") => {
+                return Token::Trivia(self.text(
+                    start,
+                    line_comment_end(source, start + 3),
+                    TextKind::Comment,
+                ));
+            }
+            b'+' | b'-' => self.sign(start, follows_sign),
+            b'(' => self.open_parenthesis(start),
+            b')' => self.close_parenthesis(start),
+            b'[' => self.open_bracket(start),
+            b']' => {
+                self.close(&[Kind::Bracket, Kind::TypeBracket]);
+                start + 1
+            }
+            b'{' => self.open_brace(start),
+            b'}' => self.close_brace(start),
+            b'.' => self.dot(start),
+            b',' => self.comma(start),
+            b';' => self.semicolon(start),
+            b':' => self.colon(start),
+            b'?' => self.question(start),
+            b'=' => self.equals(start),
+            b'>' => self.greater(start),
+            b'|' | b'&' => self.bar_ampersand(start),
+            b'*' => self.star(start),
+            b'#' => self.private_name(start),
+            _ => start + 1,
+        })
+    }
+
+    /// Does what the table says of a token, if it does.
+    pub(crate) fn follow(&mut self, class: Class) -> bool {
+        let mut state = self.state();
+        let entry = transition(state, class as u8);
+        if entry.must_look() {
+            return false;
+        }
+        match entry.row() {
+            Some(row) => state.row = row,
+            None => self.stack.apply(entry, &mut state),
+        }
+        self.set_state(state);
+        true
+    }
+
+    /// The innermost bracket.
+    pub(crate) fn top(&self) -> Frame {
+        self.stack.top
     }
 
     /// Reports a stretch of text and returns its end.
-    fn text(&mut self, start: usize, end: usize, kind: TextKind) -> usize {
+    pub(crate) fn text(&mut self, start: usize, end: usize, kind: TextKind) -> usize {
         self.sink.steps(end - start);
         self.sink.text(self.source, start..end, kind);
         end
     }
 
-    #[inline]
-    fn name(&mut self, start: usize) -> usize {
-        let (end, escaped) = name_end(self.source, start);
-        self.word(start..end, escaped);
-        end
+    pub(crate) fn comment(&mut self, start: usize) -> usize {
+        let end = if self.source.get(start + 1) == Some(&b'/') {
+            line_comment_end(self.source, start + 2)
+        } else {
+            let comment = block_comment_end(self.source, start + 2);
+            self.newline |= comment.newline;
+            comment.position
+        };
+        self.text(start, end, TextKind::Comment)
     }
 
-    pub(crate) fn number(&mut self, start: usize) -> usize {
+    fn name(&mut self, start: usize) -> usize {
+        let (end, escaped) = name_end(self.source, start);
+        self.word(start..end, escaped)
+    }
+
+    /// A number; the table has read the point that it may start with.
+    fn number(&mut self, start: usize) -> usize {
+        if self.expect == Expect::Member {
+            self.expect = Expect::After;
+            let point = usize::from(start > 0 && self.source[start - 1] == b'.');
+            return number_end(self.source, start - point);
+        }
         self.literal();
         number_end(self.source, start)
     }
 
     /// A string or a number was read, which may be a key.
-    fn literal(&mut self) {
+    pub(crate) fn literal(&mut self) {
         self.expect = self.after_literal();
     }
 
@@ -229,7 +325,7 @@ impl<'a, S: Sink> Scanner<'a, S> {
 
     /// Whether a token that is no operator begins the next member of a class: its initializers need no semicolons.
     pub(crate) fn starts_member(&self) -> bool {
-        self.expect.is_after() && self.top.kind == Kind::Class
+        self.expect.is_after() && self.stack.top.kind() == Kind::Class
     }
 
     /// Reads a template's text from `position` on; `start` is where its stretch began.
@@ -245,62 +341,51 @@ impl<'a, S: Sink> Scanner<'a, S> {
         end
     }
 
-    /// A comment, a regular expression or an operator; whether it was a comment.
-    fn slash(&mut self, start: usize) -> (usize, bool) {
-        match self.source.get(start + 1) {
-            Some(b'/') => {
-                (self.text(start, line_comment_end(self.source, start + 2), TextKind::Comment), true)
-            }
-            Some(b'*') => {
-                let comment = block_comment_end(self.source, start + 2);
-                self.newline |= comment.newline;
-                (self.text(start, comment.position, TextKind::Comment), true)
-            }
-            _ if self.expect.takes_operand() => {
-                let end = self.text(start, regex_end(self.source, start + 1), TextKind::Regex);
-                self.expect = Expect::After;
-                (end, false)
-            }
-            _ => {
-                if self.expect != Expect::InType {
-                    self.expect = Expect::Operand;
-                }
-                (start + 1, false)
-            }
+    /// A regular expression or an operator.
+    fn slash(&mut self, start: usize) -> usize {
+        if self.expect.takes_operand() {
+            let end = self.text(start, regex_end(self.source, start + 1), TextKind::Regex);
+            self.expect = Expect::After;
+            return end;
         }
+        if self.expect != Expect::InType {
+            self.expect = Expect::Operand;
+        }
+        start + 1
     }
 
+    /// Opens a bracket in the same function.
     pub(crate) fn push(&mut self, kind: Kind, then: Expect) {
-        let outer = std::mem::replace(&mut self.top, Frame::new(kind, then));
-        self.below.push(outer);
+        let inside = self.stack.top.inside();
+        self.push_function(kind, then, inside);
+    }
+
+    pub(crate) fn push_function(&mut self, kind: Kind, then: Expect, inside: Function) {
+        self.stack.push(Frame::new(kind, then, inside));
     }
 
     /// Closes the innermost bracket; the script itself stays.
     pub(crate) fn pop(&mut self) -> Frame {
         self.sink.steps(1);
-        let closed = self.top;
-        if let Some(outer) = self.below.pop() {
-            self.top = outer;
-        }
-        if let Some(generator) = closed.outer_generator {
-            self.generator = generator;
-        }
-        closed
+        self.stack.pop()
     }
 
     fn close_brace(&mut self, start: usize) -> usize {
-        while !self.top.kind.has_braces() && self.top.kind != Kind::Script {
+        while !self.top().kind().has_braces() && self.top().kind() != Kind::Script {
             self.pop();
         }
-        if self.top.kind == Kind::Script {
+        if self.top().kind() == Kind::Script {
             self.expect = Expect::Statement;
             return start + 1;
         }
         let closed = self.pop();
-        if closed.kind == Kind::Substitution {
-            return self.template_text(start, start + 1, closed.then);
+        if closed.kind() == Kind::Substitution {
+            return self.template_text(start, start + 1, closed.then());
         }
-        self.expect = closed.then;
+        self.expect = closed.then();
+        if closed.kind() == Kind::JsxHole && self.expect == Expect::JsxText {
+            return self.jsx_text(start + 1);
+        }
         start + 1
     }
 
@@ -313,4 +398,35 @@ impl<'a, S: Sink> Scanner<'a, S> {
         }
         Some(skipped.position..name_end(self.source, skipped.position).0)
     }
+
+    /// Reads white space and comments.
+    pub(crate) fn trivia(&mut self, mut position: usize) -> usize {
+        loop {
+            match self.source.get(position) {
+                Some(b' ' | b'\t') => position += 1,
+                Some(b'\n' | b'\r') => {
+                    self.newline = true;
+                    position += 1;
+                }
+                Some(b'/') if matches!(self.source.get(position + 1), Some(b'/' | b'*')) => {
+                    position = self.comment(position);
+                }
+                _ => return position,
+            }
+        }
+    }
+
+    /// The first byte of the next token; 0 at the end.
+    pub(crate) fn follows(&mut self, end: usize) -> u8 {
+        let skipped = skip_trivia(self.source, end);
+        self.sink.steps(skipped.position - end);
+        self.source.get(skipped.position).copied().unwrap_or(0)
+    }
+}
+
+/// What was read, and where it ends.
+enum Token {
+    Code(usize),
+    /// White space or a comment.
+    Trivia(usize),
 }

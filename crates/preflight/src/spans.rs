@@ -32,6 +32,8 @@ pub fn spans(source: &[u8]) -> Vec<Span> {
 struct Spans(Vec<Span>);
 
 impl Sink for Spans {
+    const EVERY_WORD: bool = true;
+
     fn word(&mut self, _: &[u8], range: Range<usize>, _: bool, role: Role) {
         let kind = match role {
             Role::Member | Role::ObjectKey => SpanKind::Property,

@@ -16,8 +16,8 @@ impl WordSet {
         Self(lengths)
     }
 
-    /// Whether the set has a word of this length with this first byte: few others pass. It is asked of every word, and
-    /// does not branch on what cannot be predicted.
+    /// Whether the set has a word of this length with this first byte: few others pass. It does not branch on what cannot
+    /// be predicted.
     #[inline]
     pub(crate) fn may_hold(&self, word: &[u8]) -> bool {
         word.first().is_some_and(|&first| u32::from(self.0[first as usize]) >> word.len().min(16) & 1 == 1)

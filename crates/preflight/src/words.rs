@@ -2,242 +2,268 @@
 
 use std::ops::Range;
 
-use crate::characters::skip_trivia;
-use crate::frame::{Expect, Kind};
+use crate::characters::name_end;
+use crate::class::Class;
+use crate::frame::{Expect, Function, Kind};
+use crate::keyword::Keyword;
 use crate::scanner::{Role, Scanner, Sink};
-use crate::word_set::WordSet;
-
-/// The words that mean something where an expression or a statement can stand.
-static KEYWORDS: WordSet = WordSet::new(&[
-    "as",
-    "async",
-    "await",
-    "break",
-    "case",
-    "class",
-    "const",
-    "continue",
-    "default",
-    "delete",
-    "do",
-    "else",
-    "enum",
-    "export",
-    "extends",
-    "for",
-    "function",
-    "if",
-    "implements",
-    "import",
-    "in",
-    "instanceof",
-    "interface",
-    "let",
-    "new",
-    "of",
-    "return",
-    "satisfies",
-    "throw",
-    "type",
-    "typeof",
-    "var",
-    "void",
-    "while",
-    "with",
-    "yield",
-]);
+use crate::transition::body_then;
 
 impl<S: Sink> Scanner<'_, S> {
-    /// A word of code. A keyword with escapes in it is none.
-    #[inline]
-    pub(crate) fn word(&mut self, span: Range<usize>, escaped: bool) {
-        let role = if self.expect.is_expression() {
-            if KEYWORDS.may_hold(&self.source[span.clone()]) && !escaped {
-                self.keyword_or_identifier(&span)
-            } else {
-                self.identifier()
-            }
+    /// A word of code, with what belongs to it. Returns the end of that. A keyword with escapes in it is none.
+    pub(crate) fn word(&mut self, span: Range<usize>, escaped: bool) -> usize {
+        let keyword = if escaped { Keyword::Other } else { Keyword::of(&self.source[span.clone()]) };
+        let before = self.expect;
+        let role = if self.follow(keyword.class()) {
+            self.role(before)
         } else {
-            self.word_elsewhere(&span)
+            if matches!(before, Expect::Equals | Expect::Sign | Expect::Let) {
+                self.expect = Expect::Operand;
+            }
+            if self.expect.is_expression() {
+                self.keyword_or_identifier(keyword, span.end)
+            } else {
+                self.word_elsewhere(keyword, span.end)
+            }
         };
+        let end = span.end;
         self.sink.word(self.source, span, escaped, role);
+        if keyword == Keyword::Async && role == Role::Reference { self.after_async(end) } else { end }
     }
 
-    /// A word where only a certain kind of name can stand, or in a type.
-    fn word_elsewhere(&mut self, span: &Range<usize>) -> Role {
-        match self.expect {
-            Expect::Member => {
-                self.expect = Expect::After;
-                Role::Member
-            }
-            Expect::Key | Expect::KeyDone => {
-                self.expect = Expect::KeyDone;
-                match self.top.kind {
-                    Kind::Object => Role::ObjectKey,
-                    Kind::Class => Role::Member,
-                    _ => Role::Name,
-                }
-            }
-            Expect::FunctionName => {
-                self.expect = Expect::After;
-                Role::Name
-            }
-            Expect::ClassName => self.class_name(span),
-            Expect::AliasName => Role::Name,
-            Expect::InType | Expect::InterfaceHead => Role::Type,
-            Expect::Type => self.word_of_type(span),
-            Expect::TypeAfter | Expect::TypeParenthesis
-                if !self.newline && matches!(&self.source[span.clone()], b"extends" | b"is") =>
-            {
-                self.conditional |= self.source[span.start] == b'e';
-                self.expect = Expect::Type;
-                Role::Type
-            }
-            _ => self.keyword_or_identifier(span),
+    /// The role of a word that was read where something was expected.
+    fn role(&mut self, before: Expect) -> Role {
+        match before {
+            Expect::Member => Role::Member,
+            Expect::Key | Expect::KeyDone => match self.top().kind() {
+                Kind::Object => Role::ObjectKey,
+                Kind::Class => Role::Member,
+                _ => Role::Name,
+            },
+            Expect::New => Role::New,
+            Expect::FunctionName | Expect::ClassName | Expect::AliasName | Expect::ImportHead => Role::Name,
+            Expect::Type | Expect::InType | Expect::InterfaceHead => Role::Type,
+            _ if before.is_after() && self.expect == Expect::KeyDone => Role::Member,
+            _ => Role::Reference,
         }
     }
 
-    fn class_name(&mut self, span: &Range<usize>) -> Role {
-        self.expect = match &self.source[span.clone()] {
-            b"extends" => Expect::Operand,
-            b"implements" => Expect::Type,
-            _ => Expect::After,
-        };
-        Role::Name
-    }
-
-    fn word_of_type(&mut self, span: &Range<usize>) -> Role {
-        self.expect = match &self.source[span.clone()] {
-            b"keyof" | b"typeof" | b"infer" | b"readonly" | b"unique" | b"asserts" | b"new" | b"abstract"
-            | b"import"
-                if self.name_or_bracket_follows(span.end) =>
-            {
-                Expect::Type
+    /// A keyword where only a certain kind of name can stand, or in a type.
+    fn word_elsewhere(&mut self, keyword: Keyword, end: usize) -> Role {
+        match (self.expect, keyword) {
+            (Expect::Key | Expect::KeyDone, Keyword::Async) if self.modifies_key(end) => {
+                self.stack.top.set_method(Function::Async);
             }
-            _ => Expect::TypeAfter,
-        };
-        Role::Type
+            (Expect::ClassName, Keyword::Extends) => {
+                self.expect = Expect::Operand;
+                return Role::Name;
+            }
+            (Expect::ClassName, Keyword::Implements) => {
+                self.expect = Expect::Type;
+                return Role::Name;
+            }
+            (
+                Expect::Type,
+                Keyword::Keyof
+                | Keyword::Typeof
+                | Keyword::Infer
+                | Keyword::Readonly
+                | Keyword::Unique
+                | Keyword::Asserts
+                | Keyword::New
+                | Keyword::Abstract
+                | Keyword::Import,
+            ) if self.name_or_bracket_follows(end) => return Role::Type,
+            (Expect::TypeAfter | Expect::TypeParenthesis, Keyword::Extends | Keyword::Is)
+                if !self.newline =>
+            {
+                self.conditional |= keyword == Keyword::Extends;
+                self.expect = Expect::Type;
+                return Role::Type;
+            }
+            (Expect::TypeAfter | Expect::TypeParenthesis, _) => {
+                self.expect = Expect::After;
+                if self.follow(keyword.class()) {
+                    return self.role(Expect::After);
+                }
+                return self.keyword_or_identifier(keyword, end);
+            }
+            _ => {}
+        }
+        self.identifier()
     }
 
     fn name_or_bracket_follows(&mut self, end: usize) -> bool {
-        self.name_follows(end).is_some() || matches!(self.follows(end), Some(b'(' | b'[' | b'{' | b'<'))
+        self.name_follows(end).is_some() || matches!(self.follows(end), b'(' | b'[' | b'{' | b'<')
     }
 
-    /// The first byte of the next token.
-    fn follows(&mut self, end: usize) -> Option<u8> {
-        let skipped = skip_trivia(self.source, end);
-        self.sink.steps(skipped.position - end);
-        self.source.get(skipped.position).copied()
+    /// Whether a word in front of a key belongs to it, and is no key of its own.
+    fn modifies_key(&mut self, end: usize) -> bool {
+        self.name_follows(end).is_some()
+            || matches!(self.follows(end), b'*' | b'[' | b'"' | b'\'' | b'#' | b'0'..=b'9')
     }
 
-    /// A variable's name, or a label; in a class the name of the next member.
+    /// A word as if it were no keyword.
     fn identifier(&mut self) -> Role {
-        let role = match self.expect {
-            Expect::New => Role::New,
-            Expect::ImportHead => return Role::Name,
-            _ => Role::Reference,
-        };
-        if self.starts_member() {
-            self.expect = Expect::KeyDone;
-            return Role::Member;
-        }
-        let begins = match self.expect {
-            Expect::Statement => true,
-            _ => self.expect.is_after() && self.newline,
-        };
-        self.expect = if begins { Expect::FirstWord } else { Expect::After };
-        role
+        let before = self.expect;
+        self.follow(Class::Word);
+        self.role(before)
     }
 
     #[allow(clippy::too_many_lines, reason = "one arm a keyword")]
-    fn keyword_or_identifier(&mut self, span: &Range<usize>) -> Role {
+    fn keyword_or_identifier(&mut self, keyword: Keyword, end: usize) -> Role {
         let before = self.expect;
         // A word after an operand begins a statement, or is an operator that is a word.
         let is_after = before.is_after();
         let begins = is_after || matches!(before, Expect::Statement | Expect::Export);
-        self.expect = match &self.source[span.clone()] {
-            b"in" | b"instanceof" if is_after => Expect::Operand,
-            b"as" | b"satisfies" if is_after && !self.newline => {
+        self.expect = match keyword {
+            Keyword::In | Keyword::Instanceof if is_after => Expect::Operand,
+            Keyword::As | Keyword::Satisfies if is_after && !self.newline => {
                 self.conditional = false;
                 Expect::Type
             }
-            _ if self.starts_member() => return self.identifier(),
-            b"of" if is_after && self.top.then == Expect::Statement && self.top.kind == Kind::Parenthesis => {
+            _ if self.starts_member() => {
+                if keyword == Keyword::Async && self.modifies_key(end) {
+                    self.stack.top.set_method(Function::Async);
+                }
+                return self.identifier();
+            }
+            Keyword::Of
+                if is_after
+                    && self.top().then() == Expect::Statement
+                    && self.top().kind() == Kind::Parenthesis =>
+            {
                 Expect::Operand
             }
-            b"extends" if is_after && self.top.kind == Kind::ClassHeader => Expect::Operand,
-            b"implements" if is_after && self.top.kind == Kind::ClassHeader => Expect::Type,
-            b"if" | b"while" | b"for" | b"with" => Expect::ControlHead,
-            b"await" if before == Expect::ControlHead => Expect::ControlHead,
-            b"do" | b"else" | b"break" | b"continue" => Expect::Statement,
-            b"return" => Expect::Return,
-            b"new" => Expect::New,
-            b"throw" | b"typeof" | b"delete" | b"void" | b"await" | b"const" | b"var" | b"enum" => {
+            Keyword::Extends if is_after && self.top().kind() == Kind::ClassHeader => Expect::Operand,
+            Keyword::Implements if is_after && self.top().kind() == Kind::ClassHeader => Expect::Type,
+            Keyword::Await if before == Expect::ControlHead => {
+                if self.top().inside() == Function::Outside {
+                    self.awaits = Some(true);
+                }
+                Expect::ControlHead
+            }
+            Keyword::Await if self.awaits(end) => Expect::Operand,
+            Keyword::Case => {
+                self.stack.top.set_awaits_case(true);
                 Expect::Operand
             }
-            b"case" => {
-                self.top.flag = true;
-                Expect::Operand
-            }
-            b"yield" if self.generator => Expect::Return,
-            b"let" if self.binding_follows(span.end) => Expect::Operand,
-            b"default" => Expect::Default,
-            b"function" => {
+            Keyword::Yield if self.top().inside().is_generator() => Expect::Return,
+            Keyword::Default => Expect::Default,
+            Keyword::Function => {
                 self.begin(Kind::FunctionHeader, before);
                 Expect::FunctionName
             }
-            b"class" => {
+            Keyword::Class => {
                 self.begin(Kind::ClassHeader, before);
                 Expect::ClassName
             }
-            // What follows decides whether a function is a declaration: the same as in front of it.
-            b"async" if self.word_follows(span.end, |word| word == b"function") => return Role::Reference,
-            // TypeScript: the type parameters of an async arrow function.
-            b"async" if self.follows(span.end) == Some(b'<') => Expect::Operand,
-            b"import" => {
+            // What follows tells: a function, an arrow function, or a name.
+            Keyword::Async if before != Expect::ImportHead => return Role::Reference,
+            Keyword::Import => {
+                if !matches!(self.follows(end), b'(' | b'.') {
+                    self.awaits = Some(true);
+                }
                 self.expect = Expect::ImportHead;
                 return Role::Keyword;
             }
-            b"export" => {
+            Keyword::Export => {
+                // Only modules have these.
+                self.awaits = Some(true);
                 self.expect = Expect::Export;
                 return Role::Keyword;
             }
-            b"type" if before == Expect::Export && matches!(self.follows(span.end), Some(b'{' | b'*')) => {
+            Keyword::Type if before == Expect::Export && matches!(self.follows(end), b'{' | b'*') => {
                 Expect::Export
             }
-            b"type" if begins && self.word_follows(span.end, names_type) => Expect::AliasName,
-            b"interface" if begins && self.word_follows(span.end, names_type) => Expect::InterfaceHead,
+            Keyword::Type if begins && self.word_follows(end, is_no_operator) => Expect::AliasName,
+            Keyword::Interface if begins && self.word_follows(end, is_no_operator) => Expect::InterfaceHead,
             _ => return self.identifier(),
         };
         Role::Reference
     }
 
-    /// Opens the header of a function or class. Where it is an expression, a value ends with its body.
+    /// Reads what follows `async`, as far as that says what it is. Returns the end of that.
+    fn after_async(&mut self, end: usize) -> usize {
+        if self.word_follows(end, |word| word == Keyword::Function) {
+            let (before, newline) = (self.expect, self.newline);
+            let start = self.trivia(end);
+            self.newline = newline;
+            let end = name_end(self.source, start).0;
+            self.sink.word(self.source, start..end, false, Role::Reference);
+            self.begin(Kind::FunctionHeader, before);
+            self.stack.top.set_inside(Function::Async);
+            self.expect = Expect::FunctionName;
+            return end;
+        }
+        let next = self.follows(end);
+        if next == b'<' {
+            // TypeScript: the type parameters of an arrow function.
+            self.stack.top.set_awaits_arrow(true);
+            self.expect = Expect::Operand;
+            return end;
+        }
+        if self.word_follows(end, is_no_operator) {
+            self.stack.top.set_awaits_arrow(true);
+        }
+        self.identifier();
+        if next != b'(' {
+            return end;
+        }
+        let start = self.trivia(end);
+        self.push(Kind::AsyncParenthesis, Expect::After);
+        self.expect = Expect::Operand;
+        start + 1
+    }
+
+    /// Opens the header of a function or class.
     fn begin(&mut self, kind: Kind, before: Expect) {
-        if self.top.kind == Kind::FunctionHeader && before.is_after() {
+        if self.top().kind() == Kind::FunctionHeader && before.is_after() {
             // TypeScript: the header before was an overload and has no body.
             self.pop();
         }
-        let is_declaration = before.is_after()
-            || matches!(before, Expect::Statement | Expect::Export | Expect::Default)
-            || (before == Expect::Return && self.newline);
-        self.push(kind, if is_declaration { Expect::Statement } else { Expect::After });
+        let then = body_then(self.newline, before);
+        if kind == Kind::FunctionHeader {
+            self.push_function(kind, then, Function::Plain);
+        } else {
+            self.push(kind, then);
+        }
     }
 
-    fn word_follows(&mut self, end: usize, accepts: fn(&[u8]) -> bool) -> bool {
-        self.name_follows(end).is_some_and(|name| accepts(&self.source[name]))
+    /// Whether `await` is an operator; elsewhere it is a name. Outside of functions a script has the name and a module the
+    /// operator: what was read so far, or what follows, tells which. Where nothing does, it is a name, and what follows
+    /// is read as code.
+    fn awaits(&mut self, end: usize) -> bool {
+        if self.top().inside().is_async() {
+            return true;
+        }
+        if self.top().inside() == Function::Outside
+            && let Some(awaits) = self.awaits
+        {
+            return awaits;
+        }
+        let operand_follows = match self.name_follows(end) {
+            Some(name) => Some(is_no_operator(Keyword::of(&self.source[name]))),
+            None => match self.follows(end) {
+                b'"' | b'\'' | b'{' | b'!' | b'~' | b'@' | b'0'..=b'9' => Some(true),
+                b'=' | b'.' | b',' | b';' | b':' | b')' | b']' | b'}' | b'?' | b'*' | b'%' | b'&' | b'|'
+                | b'^' | b'>' => Some(false),
+                // A line may have ended, or it could be either.
+                _ => None,
+            },
+        };
+        if self.top().inside() == Function::Outside {
+            self.awaits = operand_follows;
+        }
+        operand_follows.unwrap_or(false)
     }
 
-    /// After `let`: whether it declares. Else it is a name, as scripts may use it.
-    fn binding_follows(&mut self, end: usize) -> bool {
-        matches!(
-            self.follows(end),
-            Some(b'[' | b'{' | b'_' | b'$' | b'\\' | b'a'..=b'z' | b'A'..=b'Z' | 0x80..)
-        )
+    fn word_follows(&mut self, end: usize, accepts: fn(Keyword) -> bool) -> bool {
+        self.name_follows(end).is_some_and(|name| accepts(Keyword::of(&self.source[name])))
     }
 }
 
-/// Whether the word after `type` or `interface` is the name of one.
-fn names_type(word: &[u8]) -> bool {
-    !matches!(word, b"in" | b"instanceof" | b"of" | b"as" | b"satisfies")
+/// Whether a word after another one is no operator between two operands.
+fn is_no_operator(word: Keyword) -> bool {
+    !matches!(word, Keyword::In | Keyword::Instanceof | Keyword::Of | Keyword::As | Keyword::Satisfies)
 }

@@ -10,6 +10,7 @@ const SCRIPTS: &[&str] = &[
     "import a, {b as c} from 'd'; export default function () {} import('e'); import.meta.f; export * from 'g'",
     "type A<T extends B = {c: D}> = T extends E ? F[] : (g: H) => I; let j: K<L> = <M>n as O; p! / q",
     "globalThis['fe\\x74ch']; window.self?.['process']; \\u0066etch(1); new Function('a'); b.constructor.constructor",
+    "x = <A.b c='d' {...e} f={<g/>}>it's {h.map(i => <>{i}</>)} `</A.b>; j = <K,>(l) => m; n = <O>p; async q => await /r/",
     "#!x\n<!-- y\n--> z\r\n\u{2028}'a\\\r\nb' + \"\u{2029}\" // c\u{2028}/* d */ 1_000n + .5e-3 + 0xff + 010.e + 1..f",
 ];
 
