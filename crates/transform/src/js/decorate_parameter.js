@@ -1,0 +1,1 @@
+((index, decorator) => (target, key) => decorator(target, key, index))
