@@ -50,6 +50,7 @@ bench: $(VENV)/.installed $(VENV)/.dev-tools ## the measurements; they fail on n
 	@$(BIN)/python benches/limits.py
 	cargo bench --locked -p pydeno-engine --bench engine
 	cargo bench --locked -p pydeno-preflight --bench check
+	cargo bench --locked -p pydeno-transform --bench transform
 
 .PHONY: clean
 clean: ## remove what the other targets made, except cargo's own build cache

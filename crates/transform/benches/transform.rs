@@ -1,8 +1,8 @@
 //! What a transformation costs: `cargo bench -p pydeno-transform`.
 
 use std::hint::black_box;
+use std::time::{Duration, Instant};
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use pydeno_transform::{Language, ModuleOptions, Position, ScriptOptions, module, script};
 
 const TYPESCRIPT: &str = r#"
@@ -58,43 +58,50 @@ fn repeated(source: &str, bytes: usize) -> String {
     text
 }
 
-fn transformations(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("100 KB");
+fn main() {
     let options = |language| ModuleOptions { language, ..ModuleOptions::default() };
     let source = repeated(TYPESCRIPT, 100_000);
-    group.throughput(Throughput::Bytes(source.len() as u64));
-    group.bench_function("module in TypeScript", |bencher| {
-        bencher.iter(|| module(black_box(&source), &options(Language::TypeScript)).expect("it parses"));
+    measure("module in TypeScript", source.len(), || {
+        module(black_box(&source), &options(Language::TypeScript)).expect("it parses")
     });
     let source = repeated(MODULE, 100_000);
-    group.throughput(Throughput::Bytes(source.len() as u64));
-    group.bench_function("module in JavaScript", |bencher| {
-        bencher.iter(|| module(black_box(&source), &options(Language::JavaScript)).expect("it parses"));
+    measure("module in JavaScript", source.len(), || {
+        module(black_box(&source), &options(Language::JavaScript)).expect("it parses")
     });
-    let source = repeated(SCRIPT, 100_000);
-    group.throughput(Throughput::Bytes(source.len() as u64));
-    group.bench_function("script with await", |bencher| {
-        bencher.iter(|| script(black_box(&source), &ScriptOptions::default()).expect("it parses"));
-    });
-    group.finish();
-
-    let mut group = criterion.benchmark_group("1 KB");
-    let source = repeated("x = f(rows, (y) => y * 2) / 3;\n", 1_000);
-    group.bench_function("plain script", |bencher| {
-        bencher.iter(|| script(black_box(&source), &ScriptOptions::default()).expect("nothing to do"));
-    });
-    let source = repeated(SCRIPT, 1_000);
-    group.bench_function("script with await", |bencher| {
-        bencher.iter(|| script(black_box(&source), &ScriptOptions::default()).expect("it parses"));
-    });
-    group.finish();
-
+    for bytes in [1_000, 100_000] {
+        let source = repeated(SCRIPT, bytes);
+        measure("script with await", source.len(), || {
+            script(black_box(&source), &ScriptOptions::default()).expect("it parses")
+        });
+    }
+    for bytes in [1_000, 100_000] {
+        let source = repeated("x = f(rows, (y) => y * 2) / 3;\n", bytes);
+        measure("plain script", source.len(), || {
+            script(black_box(&source), &ScriptOptions::default()).expect("nothing to do")
+        });
+    }
     let source = repeated(SCRIPT, 100_000);
     let map = script(&source, &ScriptOptions::default()).expect("it parses").map;
-    criterion.bench_function("position", |bencher| {
-        bencher.iter(|| map.original(black_box(Position { line: 1_000, column: 20 })));
-    });
+    println!("the map of {} bytes takes {}", source.len(), map.size());
+    measure("one position of it", 0, || map.original(black_box(Position { line: 1_000, column: 20 })));
 }
 
-criterion_group!(benches, transformations);
-criterion_main!(benches);
+/// Prints the median of many rounds, each long enough for the clock.
+fn measure<T>(name: &str, bytes: usize, run: impl Fn() -> T) {
+    let once = Instant::now();
+    black_box(run());
+    let repeats = (Duration::from_micros(200).as_nanos() / once.elapsed().as_nanos().max(1)).max(1) as u32;
+    let mut rounds = Vec::new();
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_millis(500) || rounds.len() < 5 {
+        let round = Instant::now();
+        for _ in 0..repeats {
+            black_box(run());
+        }
+        rounds.push(round.elapsed() / repeats);
+    }
+    rounds.sort();
+    let median = rounds[rounds.len() / 2];
+    let speed = bytes as f64 / median.as_secs_f64() / 1e6;
+    println!("{name:24} {bytes:>7} bytes {median:>10.1?} {speed:>8.1} MB/s");
+}

@@ -43,8 +43,8 @@ impl<'s> Edits<'s> {
         self.list.push(Edit { start, end, text: text.into() });
     }
 
-    /// Takes a range out of its place; [`Output::push_range`] puts it somewhere else, with the edits inside it. Ranges that
-    /// are moved do not overlap.
+    /// Takes a range out of its place; [`Output::push_range`] puts it somewhere else, with the edits inside it. What was
+    /// inserted right before it stays. Ranges that are moved do not overlap.
     pub(crate) fn take_out(&mut self, start: usize, end: usize) {
         self.moved.push((start, end));
     }
@@ -83,7 +83,7 @@ impl Output<'_> {
 
     /// Adds a range that was taken out of its place, with the edits inside it.
     pub(crate) fn push_range(&mut self, start: usize, end: usize) {
-        let first = self.edits.list.partition_point(|edit| edit.start < start);
+        let first = self.edits.list.partition_point(|edit| edit.start < start || edit.end <= start);
         let mut at = start;
         for index in first..self.edits.list.len() {
             if self.edits.list[index].start >= end {
@@ -98,17 +98,15 @@ impl Output<'_> {
     pub(crate) fn push_rest(&mut self) {
         let moved = std::mem::take(&mut self.edits.moved);
         let (mut at, mut index) = (0, 0);
-        let before =
-            |edits: &[Edit], index: usize, end: usize| edits.get(index).is_some_and(|edit| edit.start < end);
         for (start, end) in moved {
-            while before(&self.edits.list, index, start) {
+            while self.edits.list.get(index).is_some_and(|edit| edit.start < start || edit.end <= start) {
                 self.edit(&mut at, index);
                 index += 1;
             }
             self.add_source(at, start);
             self.push(";", start);
             at = end;
-            while before(&self.edits.list, index, end) {
+            while self.edits.list.get(index).is_some_and(|edit| edit.start < end) {
                 index += 1;
             }
         }
@@ -145,7 +143,10 @@ impl Output<'_> {
         }
         let output = Position { line: self.line, column: self.column };
         self.segments.push(Segment { output, source: self.lines.position(place), kind });
+        // The two characters of one line end, of which the first is counted.
+        let counted = usize::from(self.text.ends_with('\r') && text.starts_with('\n'));
         self.text.push_str(text);
+        let text = &text[counted..];
         let mut last_line = 0;
         for end in line_ends(text) {
             self.line += 1;

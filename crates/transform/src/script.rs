@@ -94,7 +94,7 @@ fn transform_javascript<'s>(
         map: PositionMap::identity(),
     };
     match parse::parse_script(&allocator, source, SourceType::cjs()) {
-        Ok(program) => Ok(plain(source, &program, options)?.unwrap_or_else(unchanged)),
+        Ok(program) => Ok(plain(source, &program, options, printed)?.unwrap_or_else(unchanged)),
         Err(error) => match complaint {
             _ if error.kind != ErrorKind::Syntax || options.redeclare || printed => Err(error),
             // As a module it is parsed without a function around it, of which the author knows nothing.
@@ -112,6 +112,7 @@ fn plain<'s>(
     source: &'s str,
     program: &Program<'_>,
     options: &ScriptOptions<'_>,
+    printed: bool,
 ) -> Result<Option<Script<'s>>, TransformError> {
     let place = Place::whole(source);
     let scoping = if options.redeclare { Some(parse::resolve(program, place)?) } else { None };
@@ -121,6 +122,10 @@ fn plain<'s>(
     let Rewriter { edits, error, .. } = rewriter;
     if let Some(error) = error {
         return Err(error);
+    }
+    // What was changed is not left to the engine: its complaint would be about another text.
+    if scoping.is_none() && (printed || !edits.is_empty()) {
+        parse::resolve(program, place)?;
     }
     if edits.is_empty() {
         return Ok(None);

@@ -20,8 +20,19 @@ const SOURCES: &[&str] = &[
 ];
 
 /// Inputs that once broke an invariant.
-const FOUND: &[&str] =
-    &["", "await", "await 1 }); (async()=>{", "export {", "<a", "`${", "import(", "\u{feff}await 1"];
+const FOUND: &[&str] = &[
+    "{ export let x }",
+    "function f() {}await 1",
+    "await 1\\r",
+    "",
+    "await",
+    "await 1 }); (async()=>{",
+    "export {",
+    "<a",
+    "`${",
+    "import(",
+    "\u{feff}await 1",
+];
 
 #[test]
 fn the_invariants_hold_for_whole_sources_and_each_of_their_beginnings() {

@@ -150,6 +150,18 @@ fn a_function_can_be_called_before_its_text_and_before_the_await() {
 }
 
 #[test]
+fn a_script_that_begins_with_a_function_leaves_nothing_else_behind() {
+    assert_eq!(
+        text("function f() {}await f()"),
+        "(async()=>{let $v;;$v=(await f());\n;return{__proto__:null,value:$v}})();function f() {}\n"
+    );
+    let mut guest = Guest::new();
+    for _ in 0..2 {
+        assert_eq!(guest.value("function f() { return 1 }\nawait f()", &javascript()), number(1.0));
+    }
+}
+
+#[test]
 fn a_name_that_was_declared_cannot_be_declared_again_by_a_script_with_await() {
     let mut guest = Guest::new();
     guest.value("let x = 1", &javascript());
