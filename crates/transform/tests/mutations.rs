@@ -23,7 +23,7 @@ const SOURCES: &[&str] = &[
 const FOUND: &[&str] = &[
     "{ export let x }",
     "function f() {}await 1",
-    "await 1\\r",
+    "await 1\r",
     "",
     "await",
     "await 1 }); (async()=>{",
