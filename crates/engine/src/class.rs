@@ -22,9 +22,6 @@ pub(crate) enum Class {
     Opaque = 12,
 }
 
-/// The bits that a class takes where several are told at once.
-const BITS: usize = 4;
-
 /// The prototypes that make an object a `Map`, a `Promise` and so on.
 pub(crate) struct Prototypes {
     object: Kept,
@@ -98,11 +95,8 @@ impl Prototypes {
         Class::Other
     }
 
-    /// The classes of several values in one number, the first in the lowest bits.
-    pub(crate) fn classify_all(&self, context: &Context, values: &[Local<'_>]) -> u32 {
-        let held = (u32::BITS as usize / BITS).min(values.len());
-        values[..held].iter().enumerate().fold(0, |classes, (index, &value)| {
-            classes | (self.classify(context, value) as u32) << (BITS * index)
-        })
+    /// The class of the first of a function's arguments, as its number.
+    pub(crate) fn classify_first(&self, context: &Context, values: &[Local<'_>]) -> u32 {
+        values.first().map_or(Class::Other, |&value| self.classify(context, value)) as u32
     }
 }

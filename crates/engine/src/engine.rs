@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use crate::ffi::{Context, EngineString, KeptSignals, StackRoom, Table, start};
 use crate::library::{self, EngineUnavailable};
+use crate::shape::Marks;
 use crate::tier::Features;
 
 /// JavaScriptCore as it was found on this system, ready to make isolates.
@@ -15,6 +16,7 @@ pub struct Engine {
     started: Once,
     /// The process that made the first isolate, or 0.
     user: AtomicU32,
+    marks: OnceLock<Option<Marks>>,
 }
 
 /// What the zygote evaluates once: everything that the engine reads from the system when it is first used.
@@ -34,8 +36,13 @@ impl Engine {
             return Ok(engine);
         }
         let (table, library) = library::find()?;
-        let engine =
-            Box::leak(Box::new(Self { table, library, started: Once::new(), user: AtomicU32::new(0) }));
+        let engine = Box::leak(Box::new(Self {
+            table,
+            library,
+            started: Once::new(),
+            user: AtomicU32::new(0),
+            marks: OnceLock::new(),
+        }));
         *loaded = Some(engine);
         Ok(engine)
     }
@@ -53,6 +60,11 @@ impl Engine {
 
     pub(crate) fn table(&'static self) -> &'static Table {
         &self.table
+    }
+
+    /// How this engine marks its objects, where that is as expected. Found out once: forks know it.
+    pub(crate) fn marks(&'static self) -> Option<&'static Marks> {
+        self.marks.get_or_init(|| Marks::of_engine(&self.table)).as_ref()
     }
 
     /// Starts the engine in a process that will fork and never run guest code itself.
@@ -83,7 +95,10 @@ impl Engine {
         let script = EngineString::from_str(&self.table, WARM_UP);
         let name = EngineString::from_str(&self.table, "");
         match context.evaluate(&script, &name) {
-            Ok(value) if context.to_bool(value) => Ok(()),
+            Ok(value) if context.to_bool(value) => {
+                self.marks();
+                Ok(())
+            }
             _ => Err(InitialiseError::WarmUp),
         }
     }

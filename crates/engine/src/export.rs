@@ -82,7 +82,7 @@ fn through_the_prelude<'c>(
         context.number(f64::from(budget.effective_depth())),
         context.number(room_for_functions as f64),
     ];
-    let refusal = prelude.call(context, &prelude.flatten, &arguments)?;
+    let refusal = prelude.flatten(context, &arguments)?;
     if let Some(reason) = Refusal::from_number(context.to_number(refusal)) {
         let path = path(context, prelude)?;
         prelude.call(context, &prelude.release, &[])?;

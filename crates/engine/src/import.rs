@@ -77,7 +77,7 @@ impl<'v> Branch<'v> {
 impl<'c> Importer<'c, '_> {
     fn tree(&self, branch: Branch<'_>) -> Result<Local<'c>, Thrown<'c>> {
         let (text, specials) = json::write(branch);
-        let text = EngineString::from_str(self.context.table(), &text);
+        let text = EngineString::passing(self.context.table(), &text);
         // The text is JSON, so what is missing is memory or stack.
         let Some(root) = self.context.parse_json(&text) else { return Err(self.exhausted()) };
         drop(text);

@@ -135,7 +135,7 @@ impl Isolate {
         retire_alternate_stack();
         let context = Context::new(engine.table()).ok_or(IsolateError::NoContext)?;
         let mut functions = Vec::new();
-        let prelude = Prelude::install(&context, options.surface, &mut functions)
+        let prelude = Prelude::install(&context, options.surface, engine.marks(), &mut functions)
             .map_err(|error| IsolateError::Prelude(error.to_string()))?;
         let shared = Rc::new(Shared {
             prelude,

@@ -77,16 +77,30 @@ impl Writer {
     }
 
     fn number(&mut self, number: f64) {
-        // Writing to a `String` does not fail.
-        let _ = if number.trunc() == number && number.abs() <= MAX_SAFE_INTEGER as f64 {
-            if number == 0.0 && number.is_sign_negative() {
-                self.out.push_str("-0");
-                return;
+        if number.trunc() == number && number.abs() <= MAX_SAFE_INTEGER as f64 {
+            if number.is_sign_negative() {
+                self.out.push('-');
             }
-            write!(self.out, "{}", number as i64)
+            self.integer(number.abs() as u64);
         } else {
-            write!(self.out, "{number:e}")
-        };
+            // Writing to a `String` does not fail.
+            let _ = write!(self.out, "{number:e}");
+        }
+    }
+
+    /// The general way to write a number costs more than all the rest of a table.
+    fn integer(&mut self, mut rest: u64) {
+        let mut digits = [0; 20];
+        let mut start = digits.len();
+        loop {
+            start -= 1;
+            digits[start] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.out.push_str(std::str::from_utf8(&digits[start..]).unwrap_or_default());
     }
 
     fn string(&mut self, text: &Text) {

@@ -66,6 +66,7 @@ mod library;
 mod prelude;
 mod random;
 mod requests;
+mod shape;
 mod syntax;
 mod tape;
 mod tier;

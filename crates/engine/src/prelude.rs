@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::class::{Class, Prototypes};
 use crate::ffi::{Context, EngineString, Kept, Kind, Local, NativeFunction, ScriptError, Thrown};
 use crate::isolate::Surface;
+use crate::shape::{Marks, Shapes};
 
 const BUILTINS: &str = include_str!("js/builtins.js");
 const FLATTEN: &str = include_str!("js/flatten.js");
@@ -23,7 +24,8 @@ const ERRORS: [&str; 7] =
 /// The functions of the prelude. The guest reaches none of them.
 pub(crate) struct Prelude {
     prototypes: Rc<Prototypes>,
-    pub(crate) flatten: Kept,
+    shapes: Rc<Shapes>,
+    flatten: Kept,
     pub(crate) release: Kept,
     pub(crate) result: FlattenResult,
     pub(crate) inspect: Kept,
@@ -107,14 +109,16 @@ impl Prelude {
     pub(crate) fn install(
         context: &Context,
         surface: Surface,
+        marks: Option<&'static Marks>,
         functions: &mut Vec<NativeFunction>,
     ) -> Result<Self, PreludeError> {
-        Self::run(context, surface, functions).map_err(|error| PreludeError::new(context, error))
+        Self::run(context, surface, marks, functions).map_err(|error| PreludeError::new(context, error))
     }
 
     fn run<'c>(
         context: &'c Context,
         surface: Surface,
+        marks: Option<&'static Marks>,
         functions: &mut Vec<NativeFunction>,
     ) -> Result<Self, ScriptError<'c>> {
         let table = context.table();
@@ -130,17 +134,37 @@ impl Prelude {
         let classify = NativeFunction::new(
             context,
             &string("classify"),
-            Box::new(
-                move |context, values| Ok(context.number(f64::from(told.classify_all(context, values)))),
-            ),
+            Box::new(move |context, values| {
+                Ok(context.number(f64::from(told.classify_first(context, values))))
+            }),
         );
-        let link = |source: &str| -> Result<Local<'c>, ScriptError<'c>> {
-            Ok(context.call(script(source)?, &[builtins, classify.get(context)])?)
+        let shapes = Rc::new(Shapes::new(context, builtins, marks)?);
+        let (seen, told) = (Rc::clone(&shapes), Rc::clone(&prototypes));
+        let look = NativeFunction::new(
+            context,
+            &string("look"),
+            Box::new(move |context, objects| {
+                Ok(context.number(f64::from(seen.look(context, &told, objects))))
+            }),
+        );
+        let seen = Rc::clone(&shapes);
+        let learn = NativeFunction::new(
+            context,
+            &string("learn"),
+            Box::new(move |context, objects| {
+                let shape = objects.first().map_or(0, |&object| seen.learn(context, object));
+                Ok(context.number(f64::from(shape)))
+            }),
+        );
+        let link = |source: &str, natives: &[&NativeFunction]| -> Result<Local<'c>, ScriptError<'c>> {
+            let mut arguments = vec![builtins];
+            arguments.extend(natives.iter().map(|native| native.get(context)));
+            Ok(context.call(script(source)?, &arguments)?)
         };
-        let flatten = link(FLATTEN)?;
-        let inspect = link(INSPECT)?;
+        let flatten = link(FLATTEN, &[&look, &learn])?;
+        let inspect = link(INSPECT, &[&classify])?;
         let describe = context.call(script(DESCRIBE)?, &[builtins, classify.get(context), inspect])?;
-        let bridge = link(BRIDGE)?;
+        let bridge = link(BRIDGE, &[&classify])?;
         let freeze = context.call(script(CLOCK)?, &[builtins])?;
         let is_reduced = surface != Surface::Full;
         let has_webassembly = surface != Surface::Guest;
@@ -154,6 +178,7 @@ impl Prelude {
             ERRORS.map(|name| field(builtins, name));
         let prelude = Self {
             prototypes,
+            shapes,
             flatten: field(flatten, "flatten")?,
             release: field(flatten, "release")?,
             result: FlattenResult {
@@ -191,7 +216,7 @@ impl Prelude {
             ending_state: string("state"),
             ending_value: string("value"),
         };
-        functions.push(classify);
+        functions.extend([classify, look, learn]);
         Ok(prelude)
     }
 
@@ -207,6 +232,16 @@ impl Prelude {
             return Err(Thrown(context.get(value, &self.thrown)?));
         }
         Ok(value)
+    }
+
+    /// Flattens a value into [`result`](Self::result), or gives the number of the reason why not.
+    pub(crate) fn flatten<'c>(
+        &self,
+        context: &'c Context,
+        arguments: &[Local<'_>],
+    ) -> Result<Local<'c>, Thrown<'c>> {
+        self.shapes.forget();
+        self.call(context, &self.flatten, arguments)
     }
 
     /// The class of a value.

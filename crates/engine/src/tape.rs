@@ -24,6 +24,12 @@ const OBJECT_AGAIN: u8 = 11;
 const SET: u8 = 12;
 const MAP: u8 = 13;
 const FUNCTION: u8 = 14;
+/// Several elements of a list: objects of one shape, property by property.
+const ROWS: u8 = 15;
+// How a list is written.
+const NUMBERS: u8 = 16;
+const STRINGS: u8 = 17;
+const MIXED: u8 = 18;
 
 /// Reads a tape from its beginning. Every step says `None` where the tape is not what the prelude writes.
 pub(crate) struct Reader<'c, 't> {
@@ -31,7 +37,7 @@ pub(crate) struct Reader<'c, 't> {
     lists: Lists<'c, 't>,
     /// How many functions have been read; the list has them in the tape's order.
     functions: u32,
-    tape: std::slice::Iter<'t, f64>,
+    tape: &'t [f64],
     text: TextReader<'t>,
     /// The names of the last object at each depth.
     shapes: Vec<Rc<[Text]>>,
@@ -77,17 +83,19 @@ pub(crate) fn read<'c>(
     text: &EngineString,
     lists: Lists<'c, '_>,
 ) -> Result<Option<Value>, ConversionError<'c>> {
-    let narrow = text.to_utf8().filter(|narrow| narrow.is_ascii());
+    let narrow = text.to_ascii();
     let text = match &narrow {
         Some(narrow) => TextReader::Ascii(narrow),
         None => TextReader::Wide(text.units()),
     };
-    Reader { context, lists, functions: 0, tape: tape.iter(), text, shapes: Vec::new() }.value(0)
+    Reader { context, lists, functions: 0, tape, text, shapes: Vec::new() }.value(0)
 }
 
 impl<'c> Reader<'c, '_> {
     fn number(&mut self) -> Option<f64> {
-        self.tape.next().copied()
+        let (&number, rest) = self.tape.split_first()?;
+        self.tape = rest;
+        Some(number)
     }
 
     fn count(&mut self) -> Option<usize> {
@@ -119,9 +127,11 @@ impl<'c> Reader<'c, '_> {
                 }
                 _ => None,
             },
-            ARRAY => self.values(depth)?.map(Value::Array),
-            SET => self.values(depth)?.map(Value::Set),
-            MAP => self.values(depth)?.map(|contents| Value::Map(pairs(contents))),
+            ARRAY | MIXED => self.mixed(depth)?.map(Value::Array),
+            NUMBERS => self.numbers().map(Value::Array),
+            STRINGS => self.strings().map(Value::Array),
+            SET => self.list(depth)?.map(Value::Set),
+            MAP => self.list(depth)?.map(|contents| Value::Map(pairs(contents))),
             OBJECT => match self.names(depth) {
                 Some(names) => self.object(&names, depth)?,
                 None => None,
@@ -148,16 +158,78 @@ impl<'c> Reader<'c, '_> {
         if self.lists.stack.is_enough_for_a_level() { Ok(()) } else { Err(ConversionError::NoStack) }
     }
 
-    fn values(&mut self, depth: usize) -> Result<Option<Vec<Value>>, ConversionError<'c>> {
+    /// The contents of a list, however it is written.
+    fn list(&mut self, depth: usize) -> Result<Option<Vec<Value>>, ConversionError<'c>> {
+        Ok(match self.number().map(|kind| kind as u8) {
+            Some(NUMBERS) => self.numbers(),
+            Some(STRINGS) => self.strings(),
+            Some(MIXED) => self.mixed(depth)?,
+            _ => None,
+        })
+    }
+
+    fn numbers(&mut self) -> Option<Vec<Value>> {
+        let count = self.count()?;
+        let (numbers, rest) = self.tape.split_at_checked(count)?;
+        self.tape = rest;
+        Some(numbers.iter().copied().map(Value::Number).collect())
+    }
+
+    fn strings(&mut self) -> Option<Vec<Value>> {
+        let count = self.count()?;
+        let (lengths, rest) = self.tape.split_at_checked(count)?;
+        self.tape = rest;
+        lengths.iter().map(|&units| self.text.take(units as usize).map(Value::String)).collect()
+    }
+
+    fn mixed(&mut self, depth: usize) -> Result<Option<Vec<Value>>, ConversionError<'c>> {
         self.check_stack()?;
         let Some(count) = self.count() else { return Ok(None) };
-        // A child takes a number at least, so a tape cannot announce more children than it holds.
+        // What is announced costs no memory before it is there.
         let mut values = Vec::with_capacity(count.min(self.tape.len()));
-        for _ in 0..count {
+        while values.len() < count {
+            if self.tape.first().is_some_and(|&operation| operation as u8 == ROWS) {
+                if self.rows(depth + 1, count - values.len(), &mut values)?.is_none() {
+                    return Ok(None);
+                }
+                continue;
+            }
             let Some(value) = self.value(depth + 1)? else { return Ok(None) };
             values.push(value);
         }
         Ok(Some(values))
+    }
+
+    /// Reads objects of one shape, at least one and at most `most`.
+    fn rows(
+        &mut self,
+        depth: usize,
+        most: usize,
+        values: &mut Vec<Value>,
+    ) -> Result<Option<()>, ConversionError<'c>> {
+        self.check_stack()?;
+        let (Some(_), Some(count), Some(width)) = (self.number(), self.count(), self.count()) else {
+            return Ok(None);
+        };
+        if count == 0 || count > most {
+            return Ok(None);
+        }
+        let Some(names) = (0..width.min(self.tape.len())).map(|_| self.text()).collect::<Option<Vec<_>>>()
+        else {
+            return Ok(None);
+        };
+        let mut columns = Vec::with_capacity(names.len());
+        for _ in &names {
+            match self.list(depth)? {
+                Some(column) if column.len() == count => columns.push(column.into_iter()),
+                _ => return Ok(None),
+            }
+        }
+        values.extend((0..count).map(|_| {
+            let cells = columns.iter_mut().filter_map(Iterator::next);
+            Value::Object(names.iter().cloned().zip(cells).collect())
+        }));
+        Ok(Some(()))
     }
 
     fn names(&mut self, depth: usize) -> Option<Rc<[Text]>> {

@@ -52,7 +52,7 @@ globalThis.called = Object.setPrototypeOf([], null);
   for (const target of prototypes) {
     for (const name of names) replace(target, name);
   }
-  const keep = ['calls', 'called', 'host', 'log', 'made', 'parts', 'behindProxy', 'thrown', 'strange', 'globalThis'];
+  const keep = ['calls', 'called', 'host', 'log', 'made', 'tables', 'parts', 'behindProxy', 'thrown', 'strange', 'globalThis'];
   for (const name of ownKeys(globalThis)) {
     const { configurable, writable } = getOwnPropertyDescriptor(globalThis, name);
     if (configurable && writable && !keep.includes(name)) plan[steps++] = () => { globalThis[name] = 1; };
@@ -81,8 +81,49 @@ Object.defineProperty(strange, 'name', { get() { calls++ } });
 Object.defineProperty(strange, 'message', { get() { calls++ } });
 0";
 
+/// What is read by column and without a look at each element, where no prototype has elements.
+const TABLES: &str = r"
+globalThis.tables = {
+  rows: Array.from({ length: 300 }, (_, id) => ({ id, name: 'n' + id, at: { x: id / 2 }, odd: id % 2 ? null : [id] })),
+  numbers: Array.from({ length: 300 }, (_, id) => id / 2), strings: Array.from({ length: 300 }, (_, id) => 's' + id),
+  holes: [1, , 3, , 5, , 7], map: new Map([[1, 'a'], [2, 'b'], [3, 'c']]), set: new Set([1, 2, 3, 4, 5, 6, 7, 8]),
+};
+0";
+
+fn tables() -> Value {
+    let (ids, each) = (|| (0..300).map(f64::from), Value::Array);
+    let row = |id: f64| {
+        object([
+            ("id", number(id)),
+            ("name", string(&format!("n{id}"))),
+            ("at", object([("x", number(id / 2.0))])),
+            ("odd", if id % 2.0 == 1.0 { Value::Null } else { Value::Array(vec![number(id)]) }),
+        ])
+    };
+    let hole = |id: u32| if id.is_multiple_of(2) { Value::Undefined } else { number(f64::from(id)) };
+    object([
+        ("rows", each(ids().map(row).collect())),
+        ("numbers", each(ids().map(|id| number(id / 2.0)).collect())),
+        ("strings", each(ids().map(|id| string(&format!("s{id}"))).collect())),
+        ("holes", each((1..=7).map(hole).collect())),
+        (
+            "map",
+            Value::Map(vec![
+                (number(1.0), string("a")),
+                (number(2.0), string("b")),
+                (number(3.0), string("c")),
+            ]),
+        ),
+        ("set", Value::Set((1..=8).map(|id| number(f64::from(id))).collect())),
+    ])
+}
+
 /// The guest, what its `host` function was given, and what it logged.
 fn poisoned() -> (Guest, Shared<Value>, Shared<String>) {
+    poisoned_by(POISON)
+}
+
+fn poisoned_by(poison: &str) -> (Guest, Shared<Value>, Shared<String>) {
     let guest = Guest::new();
     let taken = Rc::new(RefCell::new(Vec::new()));
     let lines = Rc::new(RefCell::new(Vec::new()));
@@ -105,7 +146,8 @@ fn poisoned() -> (Guest, Shared<Value>, Shared<String>) {
         .set_console(Box::new(move |_: ConsoleLevel, line: Text| write.borrow_mut().push(line.to_string())));
     guest.value("console.log; globalThis.log = console.log; 0");
     guest.value(MADE);
-    guest.value(POISON);
+    guest.value(TABLES);
+    guest.value(poison);
     (guest, taken, lines)
 }
 
@@ -244,4 +286,19 @@ fn functions_and_asynchronous_calls_work_all_the_same() {
     guest.begin(3, "tool()");
     guest.settle(tool.id(2), expected());
     assert_eq!(guest.ended(), (3, Ok(expected())));
+}
+
+#[test]
+fn tables_come_out_unchanged_whether_or_not_prototypes_have_elements() {
+    let without_elements = POISON.replace(" 0, 1, 2, 3, 4, 5, 6, 7,", "");
+    assert_ne!(without_elements, POISON);
+    for poison in [POISON, &without_elements] {
+        let (guest, taken, _) = poisoned_by(poison);
+        assert_eq!(guest.value("tables"), tables());
+        assert_eq!(guest.value("host(tables)"), tables());
+        assert_eq!(taken.borrow().as_slice(), [tables()]);
+        assert_eq!(calls(&guest), number(0.0), "{:?}", guest.eval("called"));
+        guest.value("({}).value; [].map; 0");
+        assert_eq!(calls(&guest), number(2.0), "a control: it is poisoned");
+    }
 }

@@ -94,5 +94,24 @@ fn what_only_looks_like_a_promise_is_not_awaited() {
         guest.refused("Object.create(Promise.prototype)"),
         ("$".into(), "is a promise that cannot be awaited from outside; await it in the script".into())
     );
-    assert_eq!(guest.refused("Object.freeze(Promise.resolve(1))").0, "$");
+}
+
+#[test]
+fn a_frozen_promise_is_awaited_unless_that_would_run_guest_code() {
+    let guest = Guest::new();
+    assert_eq!(guest.value("Object.freeze(Promise.resolve(1))"), number(1.0));
+    assert_eq!(guest.value("Object.freeze((async () => { await null; return 2 })())"), number(2.0));
+    assert_eq!(guest.error("Object.freeze(Promise.reject(new TypeError('m')))").message, "m");
+    for change in [
+        "Object.defineProperty(Promise.prototype, 'constructor', { get() { ran++; return Promise }, configurable: true })",
+        "Promise.prototype.constructor = class Other extends Promise { constructor(done) { ran++; super(done) } }",
+        "Object.defineProperty(Promise, Symbol.species, { get() { ran++; return Promise } })",
+        "delete Promise[Symbol.species]; Function.prototype[Symbol.species] = function () { ran++ }",
+        "Object.setPrototypeOf(Promise.prototype, new Proxy({}, { get() { ran++ } })); delete Promise.prototype.constructor",
+    ] {
+        let guest = Guest::new();
+        guest.value(&format!("globalThis.ran = 0; const promise = Promise.resolve(1); {change}; 0"));
+        assert_eq!(guest.refused("Object.freeze(promise)").0, "$", "{change}");
+        assert_eq!(guest.value("ran"), number(0.0), "{change}");
+    }
 }

@@ -271,3 +271,114 @@ fn a_large_table_crosses_both_ways() {
     assert_eq!(made, Value::Array(rows.clone()));
     assert_eq!(guest.value("same(rows)"), Value::Array(rows));
 }
+
+#[test]
+fn what_is_alike_comes_out_the_same_as_what_is_not() {
+    let mut guest = Guest::new();
+    let at = |x: f64| object([("x", number(x)), ("y", string("y"))]);
+    let rows = |count: u32| {
+        Value::Array(
+            (0..count)
+                .map(|id| {
+                    object([
+                        ("id", number(f64::from(id))),
+                        ("name", string(&format!("n\u{e9} {id}"))),
+                        ("at", at(f64::from(id))),
+                        ("tags", Value::Array(vec![string("a"), number(f64::from(id))])),
+                        ("odd", if id % 2 == 1 { Value::Null } else { string("even") }),
+                        ("nothing", Value::Undefined),
+                        ("minus", number(-0.0)),
+                    ])
+                })
+                .collect(),
+        )
+    };
+    let row = "(_, id) => ({ id, name: `n\u{e9} ${id}`, at: { x: id, y: 'y' }, tags: ['a', id], \
+               odd: id % 2 ? null : 'even', nothing: undefined, minus: -0 })";
+    for count in [0, 1, 2, 3, 5, 6, 7, 30, 700] {
+        let made = guest.value(&format!("Array.from({{ length: {count} }}, {row})"));
+        assert_eq!(format!("{made:?}"), format!("{:?}", rows(count)), "{count}");
+    }
+    for (source, expected) in [
+        ("[1, 2.5, -0, NaN, 3]", "[1.0, 2.5, -0.0, NaN, 3.0]"),
+        ("[1, 2, 3, 4, null]", "[1.0, 2.0, 3.0, 4.0, Null]"),
+        ("['a', '\\ud800', '', 'd']", "[\"a\", \"\\ud800\", \"\", \"d\"]"),
+        ("[1, , 3, 4, , 6]", "[1.0, Undefined, 3.0, 4.0, Undefined, 6.0]"),
+        ("[[1, 2, 3, 4], [5, 6, 7, 8]]", "[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]"),
+    ] {
+        let Value::Array(items) = guest.value(source) else { panic!("{source} is an array") };
+        let shown = format!("{items:?}").replace("Number(", "").replace("String(", "").replace("Array(", "");
+        assert_eq!(shown.replace(')', ""), expected, "{source}");
+    }
+}
+
+#[test]
+fn an_object_of_a_known_shape_that_has_changed_is_read_as_it_is() {
+    let guest = Guest::new();
+    let rows = "const rows = Array.from({ length: 40 }, (_, id) => ({ id, v: 1 }));";
+    for (change, expected) in [
+        ("delete r.v", object([("id", number(30.0))])),
+        ("delete r.id; r.id = 5", object([("v", number(1.0)), ("id", number(5.0))])),
+        ("r.more = 2", object([("id", number(30.0)), ("v", number(1.0)), ("more", number(2.0))])),
+        ("r[0] = 2", object([("0", number(2.0)), ("id", number(30.0)), ("v", number(1.0))])),
+        ("Object.defineProperty(r, 'v', { enumerable: false })", object([("id", number(30.0))])),
+        ("Object.freeze(r)", object([("id", number(30.0)), ("v", number(1.0))])),
+        ("Object.setPrototypeOf(r, null)", object([("id", number(30.0)), ("v", number(1.0))])),
+        ("r[Symbol()] = 1", object([("id", number(30.0)), ("v", number(1.0))])),
+    ] {
+        let value = guest.value(&format!("(() => {{ {rows} const r = rows[30]; {change}; return rows }})()"));
+        let Value::Array(rows) = value else { panic!("rows are an array") };
+        assert_eq!((&rows[29], &rows[30]), (&object([("id", number(29.0)), ("v", number(1.0))]), &expected));
+    }
+    for (change, at) in [
+        ("Object.defineProperty(r, 'v', { get() { ran++ }, enumerable: true })", "$[30].v"),
+        ("r.__defineSetter__('id', () => { ran++ })", "$[30].id"),
+        ("rows[30] = new Proxy(r, { ownKeys() { ran++; return [] } })", "$[30]"),
+        ("Object.setPrototypeOf(r, Error.prototype)", "$[30]"),
+        (
+            "rows[30] = new (class { get v() { ran++ } id = 1; constructor() { return Object.create(Promise.prototype) } })()",
+            "$[30]",
+        ),
+        ("Object.defineProperty(rows, 30, { get() { ran++ } })", "$[30]"),
+        ("r.v = Symbol()", "$[30].v"),
+        ("r.v = [[{}, {}, {}, {}, { deep: Symbol() }]]", "$[30].v[0][4].deep"),
+    ] {
+        let (path, _) = guest.refused(&format!(
+            "globalThis.ran = 0; (() => {{ {rows} const r = rows[30]; {change}; return rows }})()"
+        ));
+        assert_eq!((path.as_str(), guest.value("ran")), (at, number(0.0)), "{change}");
+    }
+}
+
+#[test]
+fn a_hole_reads_as_undefined_also_where_arrays_inherit_elements() {
+    for inherit in [
+        "Array.prototype[1] = 'inherited'",
+        "Object.prototype[1] = 'inherited'",
+        "Object.defineProperty(Array.prototype, 1, { get() { return 'inherited' } })",
+        "Object.setPrototypeOf(Array.prototype, { 1: 'inherited' })",
+        "Object.setPrototypeOf(Array.prototype, new Proxy({}, { get() { return 'inherited' }, has() { return true } }))",
+    ] {
+        let guest = Guest::new();
+        guest.value(&format!("{inherit}; 0"));
+        assert_eq!(guest.value("[1, , 3][1]"), string("inherited"), "a control: {inherit}");
+        let expected = [number(1.0), Value::Undefined, number(3.0), Value::Undefined];
+        assert_eq!(guest.value("[1, , 3, ,]"), Value::Array(expected.to_vec()), "{inherit}");
+        assert_eq!(guest.value("new Array(9)"), Value::Array(vec![Value::Undefined; 9]), "{inherit}");
+    }
+}
+
+#[test]
+fn an_array_of_large_objects_and_many_small_values_fits_the_tape() {
+    let guest = Guest::new();
+    let Value::Array(items) = guest.value("[...Array(1000).fill({ a: 1 }), ...Array(1040).fill(7)]") else {
+        panic!("an array is one")
+    };
+    assert_eq!((items.len(), &items[999], &items[2039]), (2040, &object([("a", number(1.0))]), &number(7.0)));
+    let Value::Object(properties) = guest.value(
+        "const o = { k: Array(1200).fill(true) }; for (let i = 0; i < 1400; i++) o['b' + i] = i % 2 ? i : null; o",
+    ) else {
+        panic!("an object is one")
+    };
+    assert_eq!((properties.len(), &properties[1400].1), (1401, &number(1399.0)));
+}

@@ -29,6 +29,18 @@ impl<'c> Local<'c> {
         self.raw.as_ptr()
     }
 
+    /// Where the object is, which no other has while it lives.
+    pub(crate) fn address(self) -> usize {
+        self.raw.addr().get()
+    }
+
+    /// Whether the reference is the address of something in the engine's heap: other values have bits set above or below
+    /// what an address has, or are too small for one.
+    pub(super) fn is_cell(self) -> bool {
+        const NO_ADDRESS: u64 = 0xfffe_0000_0000_0007;
+        size_of::<usize>() == 8 && self.address() as u64 & NO_ADDRESS == 0 && self.address() > 0xffff
+    }
+
     pub(super) fn object(self) -> ObjectRef {
         self.raw.as_ptr()
     }

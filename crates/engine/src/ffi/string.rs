@@ -35,6 +35,15 @@ impl EngineString {
         Self::owning(table, raw)
     }
 
+    /// A string that the engine reads once and lets go of. Widening ASCII here is quicker than the engine's own decoding;
+    /// a string that stays would take twice the memory.
+    pub(crate) fn passing(table: &'static Table, string: &str) -> Self {
+        if !string.is_ascii() {
+            return Self::from_str(table, string);
+        }
+        Self::from_utf16(table, &string.bytes().map(u16::from).collect::<Vec<_>>())
+    }
+
     /// A string with these code units.
     pub(crate) fn from_utf16(table: &'static Table, units: &[u16]) -> Self {
         // SAFETY: the table; pointer and length are those of `units`, which outlives the call; it copies them.
@@ -71,8 +80,26 @@ impl EngineString {
         unsafe { std::slice::from_raw_parts(characters, length) }
     }
 
+    /// From here on a wide copy that lives for a moment, and narrowing it here, cost less than the engine's encoding.
+    const LONG: usize = 64 << 10;
+
+    /// The string if it is all ASCII.
+    pub(crate) fn to_ascii(&self) -> Option<String> {
+        if self.len() < Self::LONG {
+            return self.to_utf8().filter(|string| string.is_ascii());
+        }
+        let units = self.units();
+        if units.iter().fold(0, |all, unit| all | unit) >= 0x80 {
+            return None;
+        }
+        String::from_utf8(units.iter().map(|&unit| unit as u8).collect()).ok()
+    }
+
     /// The string outside the engine, lone surrogates kept.
     pub(crate) fn to_text(&self) -> Text {
+        if self.len() >= Self::LONG {
+            return Text::from_utf16(self.units());
+        }
         self.to_utf8().map_or_else(|| Text::from_utf16(self.units()), Text::from)
     }
 

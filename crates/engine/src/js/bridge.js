@@ -3,10 +3,12 @@
   "use strict";
 
   const {
-    apply, guard, setPrototypeOf, getOwnPropertyDescriptor, defineProperty, list, then, Map, mapSet, Set, setAdd, Bytes,
+    apply, guard, getPrototypeOf, setPrototypeOf, getOwnPropertyDescriptor, defineProperty, list, Promise, species,
+    promiseSpecies, then, Map, mapSet, Set, setAdd, Bytes,
   } = builtins;
 
   const CLASS_PROXY = 3;
+  const MAX_HOPS = 100;
 
   // A record that tells how a promise ends: 0 while it is pending, 1 when fulfilled, 2 when rejected; or `undefined` for
   // what is no real promise and for one that cannot be asked.
@@ -29,7 +31,9 @@
       hide(promise, "constructor", undefined);
     } catch {
       // It is frozen, or has a fixed one.
-      return undefined;
+      if (!isOfBuiltInKind(promise)) return undefined;
+      apply(then, promise, reactions);
+      return ending;
     }
     try {
       apply(then, promise, reactions);
@@ -40,6 +44,26 @@
       if (own === undefined) delete promise.constructor;
       else defineProperty(promise, "constructor", own);
     }
+  }
+
+  // Whether looking the `constructor` up runs nothing of the guest and finds the built-in one, whose kind has not been
+  // replaced.
+  function isOfBuiltInKind(promise) {
+    let object = promise;
+    for (let hops = 0; object !== null; hops++) {
+      if (hops > MAX_HOPS || classify(object) === CLASS_PROXY) return false;
+      const found = getOwnPropertyDescriptor(object, "constructor");
+      if (found !== undefined) {
+        setPrototypeOf(found, null);
+        if (found.value !== Promise) return false;
+        const kind = getOwnPropertyDescriptor(Promise, species);
+        if (kind === undefined) return false;
+        setPrototypeOf(kind, null);
+        return kind.get === promiseSpecies && kind.value === undefined;
+      }
+      object = getPrototypeOf(object);
+    }
+    return false;
   }
 
   // Calls a function, and tells how that ended as `watch` does. Reactions run before the host reads it, so each call has a

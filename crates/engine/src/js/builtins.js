@@ -7,8 +7,8 @@
 (function () {
   "use strict";
 
-  const { apply, getPrototypeOf } = Reflect;
-  const { defineProperty, getOwnPropertyDescriptor, hasOwn, keys, setPrototypeOf } = Object;
+  const { apply, getPrototypeOf, ownKeys } = Reflect;
+  const { defineProperty, getOwnPropertyDescriptor, hasOwn, keys, setPrototypeOf, values } = Object;
   const getter = (object, name) => getOwnPropertyDescriptor(object, name)?.get;
   const TypedArrayPrototype = getPrototypeOf(Uint8Array.prototype);
   // What a generator inherits from is at the end of its function's `prototype`.
@@ -22,7 +22,7 @@
   return {
     __proto__: null,
 
-    apply, getPrototypeOf, setPrototypeOf, defineProperty, getOwnPropertyDescriptor, hasOwn, keys,
+    apply, getPrototypeOf, ownKeys, setPrototypeOf, defineProperty, getOwnPropertyDescriptor, hasOwn, keys, values,
 
     // A list without prototype: an element that is not its own is `undefined`, and assigning one makes it.
     list: () => setPrototypeOf([], null),
@@ -39,6 +39,7 @@
 
     // The prototypes by which `classify` tells classes apart.
     ObjectPrototype: Object.prototype,
+    ArrayPrototype: Array.prototype,
     MapPrototype: Map.prototype,
     SetPrototype: Set.prototype,
     DataViewPrototype: DataView.prototype,
@@ -82,8 +83,12 @@
     bigIntText: BigInt.prototype.toString,
     symbolText: Symbol.prototype.toString,
     join: Array.prototype.join,
+    flat: Array.prototype.flat,
     slice: String.prototype.slice,
     quote: JSON.stringify,
+    Promise,
+    species: Symbol.species,
+    promiseSpecies: getter(Promise, Symbol.species),
     then: Promise.prototype.then,
 
     construct: Reflect.construct,

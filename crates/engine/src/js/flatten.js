@@ -1,26 +1,37 @@
 // Turns a value into a tape of numbers, one text and a list of byte arrays, which the host reads in a few calls.
 //
 // The tape is in prefix order: an operation, its operands, then its children. `tape.rs` reads it. No guest code runs
-// while a value is flattened: a property's descriptor is looked at before its value is taken, and `classify`, a
-// native function, tells a proxy from everything else before an object is touched.
-(function (builtins, classify) {
+// while a value is flattened: a property's descriptor is looked at before its value is taken, and `look`, a native
+// function, tells a proxy from everything else before an object is touched.
+//
+// What is alike is written by column and not by row, in few calls: see `rows`. There `look` has said that the objects
+// have the shape of one whose descriptors have been looked at (shape.rs), so their values are taken without.
+(function (builtins, look, learn) {
   "use strict";
 
   const {
-    apply, guard, setPrototypeOf, getOwnPropertyDescriptor, hasOwn, keys, list, ObjectPrototype, Bytes, Numbers, isView,
+    apply, guard, getPrototypeOf, setPrototypeOf, getOwnPropertyDescriptor, hasOwn, keys, ownKeys, values, list,
+    ObjectPrototype, ArrayPrototype, Bytes, Numbers, isView,
     setTypedArray, arrayBuffer, arrayOffset, arrayLength, viewBuffer, viewOffset, viewLength, bufferLength,
-    bufferDetached, mapSize, mapForEach, setSize, setForEach, dateTime, bigIntText, join, slice,
+    bufferDetached, mapSize, mapForEach, setSize, setForEach, dateTime, bigIntText, join, flat, slice,
   } = builtins;
 
   // Operations, as in tape.rs.
   const UNDEFINED = 0, NULL = 1, FALSE = 2, TRUE = 3, NUMBER = 4, STRING = 5, BIGINT = 6, DATE = 7, BYTES = 8;
   const ARRAY = 9, OBJECT = 10, OBJECT_AGAIN = 11, SET = 12, MAP = 13, FUNCTION = 14;
+  // Several elements of a list, property by property; and how a list is written that is all of one kind, or is not.
+  const ROWS = 15, NUMBERS = 16, STRINGS = 17, MIXED = 18;
 
-  // Classes, four bits each, as in class.rs.
+  // Classes, as in class.rs.
   const CLASS_OTHER = 0, CLASS_ARRAY = 1, CLASS_FUNCTION = 2, CLASS_PROXY = 3, CLASS_DATE = 4, CLASS_BYTES = 5, CLASS_MAP = 6;
   const CLASS_SET = 7, CLASS_VIEW = 8, CLASS_PROMISE = 9, CLASS_ERROR = 10, CLASS_NEWER_BYTES = 11;
   const CLASS_OPAQUE = 12;
-  const CLASSES_AT_ONCE = 7;
+  // What `look` tells beside classes, as in shape.rs: the low eight bits are about the first object, the others say how
+  // many in a row are the same.
+  const CLASS_RECORD = 13, CLASS_DENSE = 14, SHAPES = 16;
+  const LOOKED_AT_ONCE = 256;
+  // Fewer are not worth a column.
+  const FEW = 4;
 
   // Refusals, as in tape.rs.
   const IS_SYMBOL = 2, IS_PROXY = 3, IS_GETTER = 4, IS_PROMISE = 5, TOO_DEEP = 6, TOO_MANY_NODES = 7;
@@ -28,6 +39,8 @@
 
   // Steps of a path, as in tape.rs.
   const KEY = 0, INDEX = 1, MEMBER = 2, MAP_KEY = 3, MAP_VALUE = 4;
+  // An operation for paths alone: the values of one property of several rows.
+  const COLUMN = 19;
 
   // The tape begins with the number of its numbers, of nodes and of bytes, of byte arrays and of functions.
   const HEADER = 5;
@@ -68,6 +81,16 @@
   // The names of the last object at each depth, and their length: rows of a table share them.
   let shapes = null;
   let shapeBytes = null;
+  // The names of the shapes that `look` knows, by their numbers.
+  let known = null;
+  let knownCount = 0;
+  // The row in which a column's value was refused.
+  let lostRow = 0;
+  // Whether a hole in an array reads as `undefined`: 0 where that is yet to be found out.
+  let holes = 0;
+  // An object's elements come first among its keys. These have none.
+  const firstOfArrays = ownKeys(ArrayPrototype)[0];
+  const firstOfObjects = ownKeys(ObjectPrototype)[0];
   // Whether a descriptor inherits nothing that matters here.
   let descriptorsAreClean = false;
   let refusal = 0;
@@ -94,9 +117,11 @@
     return false;
   }
 
-  // A container makes room for its own numbers and those of its children that are leaves: at most three a property
-  // (the length of its name and two of the leaf), two an item.
+  // Makes room on the tape. A container reserves for itself and for those of its children that are leaves, at most three
+  // numbers a property (the length of its name and two of the leaf) and two an item; and again for the rest after a child
+  // that is a container has written.
   function reserve(numbers) {
+    if (end + numbers <= capacity) return;
     capacity = capacity * 2 > end + numbers ? capacity * 2 : end + numbers;
     const larger = new Numbers(capacity);
     one[0] = tape;
@@ -137,7 +162,7 @@
     }
     if (typeof value === "bigint") return addText(BIGINT, apply(bigIntText, value, HEXADECIMAL));
     if (typeof value === "symbol") return refuse(IS_SYMBOL);
-    return classify(value) === CLASS_PROXY ? refuse(IS_PROXY) : callable(value);
+    return (look(value) & 255) === CLASS_PROXY ? refuse(IS_PROXY) : callable(value);
   }
 
   // A function stays with the guest. Its name is what it calls itself, if that is a string.
@@ -154,9 +179,11 @@
 
   function object(value, kind, depth) {
     // The two commonest kinds first: the cases below are compared one after the other.
-    if (kind === CLASS_OTHER) return properties(value, depth);
-    if (kind === CLASS_ARRAY) return items(ARRAY, value, value.length, value, depth);
+    if (kind === CLASS_RECORD || kind >= SHAPES) return properties(value, kind, depth);
+    if (kind === CLASS_DENSE) return items(ARRAY, value, value.length, value.length >= FEW && holesAreEmpty(), value, depth);
     switch (kind) {
+      case CLASS_ARRAY:
+        return items(ARRAY, value, value.length, false, value, depth);
       case CLASS_FUNCTION:
         return callable(value);
       case CLASS_PROXY:
@@ -178,15 +205,15 @@
         return isView(value) ? typed(value) : range(value, 0, call(bufferLength, value));
       // The next four go by the prototype chain, which anything can have; only the real ones pass the built-in.
       case CLASS_VIEW:
-        return genuine(viewBuffer, value) ? view(value) : properties(value, depth);
+        return genuine(viewBuffer, value) ? view(value) : properties(value, kind, depth);
       case CLASS_NEWER_BYTES:
-        return isView(value) ? typed(value) : properties(value, depth);
+        return isView(value) ? typed(value) : properties(value, kind, depth);
       case CLASS_MAP:
-        return genuine(mapSize, value) ? entries(value, depth) : properties(value, depth);
+        return genuine(mapSize, value) ? entries(value, depth) : properties(value, kind, depth);
       case CLASS_SET:
-        return genuine(setSize, value) ? members(value, depth) : properties(value, depth);
+        return genuine(setSize, value) ? members(value, depth) : properties(value, kind, depth);
       default:
-        return properties(value, depth);
+        return properties(value, kind, depth);
     }
   }
 
@@ -229,14 +256,15 @@
     return true;
   }
 
-  function properties(value, depth) {
+  function properties(value, kind, depth) {
     const names = keys(value);
     const count = names.length;
     if (depth > maxDepth) return refuse(TOO_DEEP);
     nodes += count;
     if (nodes > maxNodes) return refuse(TOO_MANY_NODES);
-    if (end + 3 * count + 3 > capacity) reserve(3 * count + 3);
-    if (sameShape(shapes[depth], names, count)) {
+    reserve(3 * count + 3);
+    const again = sameShape(shapes[depth], names, count);
+    if (again) {
       bytes += shapeBytes[depth];
       tape[end++] = OBJECT_AGAIN;
     } else {
@@ -266,12 +294,21 @@
       } else if (typeof child === "string") {
         if (!addText(STRING, child)) return lost(KEY, name, value);
       } else if (typeof child === "object" && child !== null) {
-        if (!object(child, classify(child), depth + 1)) return lost(KEY, name, value);
+        if (!object(child, look(child) & 255, depth + 1)) return lost(KEY, name, value);
+        reserve(3 * (count - i));
       } else if (child === undefined && (descriptor.get !== undefined || descriptor.set !== undefined)) {
         refuse(IS_GETTER);
         return lost(KEY, name, value);
       } else if (!leaf(child)) {
         return lost(KEY, name, value);
+      }
+    }
+    // The second of a kind makes it worth telling; all its properties are data.
+    if (again && kind === CLASS_RECORD && count > 0) {
+      const shape = learn(value);
+      if (shape >= SHAPES) {
+        known[shape] = names;
+        knownCount++;
       }
     }
     return true;
@@ -285,18 +322,35 @@
     return true;
   }
 
-  // The elements of an array, or of a list of a collection's contents; `container` is what the guest sees of it.
-  function items(operation, array, length, container, depth) {
+  // The elements of an array, or of a list of a collection's contents; `container` is what the guest sees of it. An array
+  // is safe to read from when it has no accessor and inherits no elements.
+  function items(operation, array, length, isSafe, container, depth) {
     if (depth > maxDepth) return refuse(TOO_DEEP);
     nodes += length;
     if (nodes > maxNodes) return refuse(TOO_MANY_NODES);
-    if (end + 2 * length + 2 > capacity) reserve(2 * length + 2);
-    tape[end++] = operation;
+    reserve(2);
+    if (operation !== ARRAY) tape[end++] = operation;
+    return elements(operation, array, length, isSafe, "", container, depth);
+  }
+
+  // Writes how many elements there are, and the elements; in one piece where they are all numbers, or all strings.
+  function elements(operation, array, length, isSafe, name, container, depth) {
+    if (isSafe && length >= FEW) {
+      const first = array[0];
+      if (typeof first === "number" && areNumbers(array, length)) return numbers(array, length);
+      if (typeof first === "string") {
+        const lengths = list();
+        if (areStrings(array, length, lengths)) return strings(array, length, lengths, operation, name, container);
+      }
+    }
+    reserve(2 * length + 2);
+    tape[end++] = operation === ARRAY ? ARRAY : MIXED;
     tape[end++] = length;
-    const row = list();
+    const group = list();
     let index = 0;
+    let atOnce = 1;
     while (index < length) {
-      const child = element(array, index);
+      const child = isSafe ? array[index] : element(array, index);
       if (typeof child === "number") {
         tape[end++] = NUMBER;
         tape[end++] = child;
@@ -304,30 +358,130 @@
         continue;
       }
       if (typeof child !== "object" || child === null) {
-        if (!leaf(child)) return itemLost(operation, index, container);
+        if (!leaf(child)) return itemLost(operation, index, name, container);
         index++;
         continue;
       }
       if (child === ACCESSOR) {
         refuse(IS_GETTER);
-        return itemLost(operation, index, container);
+        return itemLost(operation, index, name, container);
       }
-      // Objects in a row are classified at once, which saves most calls out of the interpreter.
       let count = 1;
-      row[0] = child;
-      while (count < CLASSES_AT_ONCE && index + count < length) {
-        const next = element(array, index + count);
+      group[0] = child;
+      while (count < atOnce && index + count < length) {
+        const next = isSafe ? array[index + count] : element(array, index + count);
         if (typeof next !== "object" || next === null || next === ACCESSOR) break;
-        row[count++] = next;
+        group[count++] = next;
       }
-      let classes = count === 1 ? classify(child) : apply(classify, undefined, row);
-      for (let i = 0; i < count; i++) {
-        if (!object(row[i], classes & 15, depth + 1)) return itemLost(operation, index + i, container);
-        classes >>>= 4;
+      if (group.length !== count) group.length = count;
+      const seen = count === 1 ? look(child) : apply(look, undefined, group);
+      const kind = seen & 255;
+      const alike = seen >>> 8;
+      // As long as objects are alike, more of them are looked at at once.
+      atOnce = alike < count ? 1 : atOnce < LOOKED_AT_ONCE ? 4 * atOnce : LOOKED_AT_ONCE;
+      if (kind >= SHAPES && alike >= FEW) {
+        if (!rows(known[kind], group, alike, depth + 1)) return itemLost(operation, index + lostRow, name, container);
+        index += alike;
+      } else {
+        const before = knownCount;
+        for (let i = 0; i < alike && knownCount === before; i++) {
+          if (!object(group[i], kind, depth + 1)) return itemLost(operation, index, name, container);
+          index++;
+        }
       }
-      index += count;
+      reserve(2 * (length - index));
     }
     return true;
+  }
+
+  function areNumbers(array, length) {
+    for (let i = 0; i < length; i++) {
+      if (typeof array[i] !== "number") return false;
+    }
+    return true;
+  }
+
+  function areStrings(array, length, lengths) {
+    for (let i = 0; i < length; i++) {
+      const text = array[i];
+      if (typeof text !== "string") return false;
+      lengths[i] = text.length;
+    }
+    return true;
+  }
+
+  function numbers(array, length) {
+    reserve(length + 2);
+    tape[end++] = NUMBERS;
+    tape[end++] = length;
+    return copy(array, length);
+  }
+
+  function strings(array, length, lengths, operation, name, container) {
+    let size = 0;
+    for (let i = 0; i < length; i++) {
+      size += lengths[i];
+      if (bytes + size > maxBytes) {
+        refuse(TOO_MANY_BYTES);
+        return itemLost(operation, i, name, container);
+      }
+    }
+    bytes += size;
+    reserve(length + 2);
+    tape[end++] = STRINGS;
+    tape[end++] = length;
+    texts[textCount++] = apply(join, array, NOTHING_BETWEEN);
+    return copy(lengths, length);
+  }
+
+  function copy(array, length) {
+    two[0] = array;
+    two[1] = end;
+    apply(setTypedArray, tape, two);
+    two[0] = undefined;
+    end += length;
+    return true;
+  }
+
+  // Objects of one shape, property by property.
+  function rows(names, objects, count, depth) {
+    const width = names.length;
+    lostRow = 0;
+    if (depth > maxDepth) return refuse(TOO_DEEP);
+    nodes += count * width;
+    if (nodes > maxNodes) return refuse(TOO_MANY_NODES);
+    reserve(width + 3);
+    tape[end++] = ROWS;
+    tape[end++] = count;
+    tape[end++] = width;
+    for (let k = 0; k < width; k++) {
+      const name = names[k];
+      const length = name.length;
+      bytes += count * length;
+      tape[end++] = length;
+      texts[textCount++] = name;
+    }
+    if (bytes > maxBytes) return refuse(TOO_MANY_BYTES);
+    const cells = list();
+    for (let i = 0; i < count; i++) cells[i] = values(objects[i]);
+    // Row after row; `cells` has no constructor to be asked for another kind of array.
+    const all = apply(flat, cells, NO_ARGUMENTS);
+    for (let k = 0; k < width; k++) {
+      const column = list();
+      for (let i = 0, at = k; i < count; i++, at += width) column[i] = all[at];
+      if (!elements(COLUMN, column, count, true, names[k], objects, depth)) return false;
+    }
+    return true;
+  }
+
+  function holesAreEmpty() {
+    if (holes === 0) {
+      const inheritNothing =
+        getPrototypeOf(ArrayPrototype) === ObjectPrototype && ownKeys(ArrayPrototype)[0] === firstOfArrays &&
+        ownKeys(ObjectPrototype)[0] === firstOfObjects;
+      holes = inheritNothing ? 1 : 2;
+    }
+    return holes === 1;
   }
 
   // An array's own element, `undefined` for a hole, `ACCESSOR` for a getter or setter.
@@ -340,10 +494,12 @@
     return value;
   }
 
-  function itemLost(operation, index, container) {
+  function itemLost(operation, index, name, container) {
     if (operation === ARRAY) return lost(INDEX, index, container);
     if (operation === SET) return lost(MEMBER, index, container);
-    return lost((index & 1) === 0 ? MAP_KEY : MAP_VALUE, index >>> 1, container);
+    if (operation === MAP) return lost((index & 1) === 0 ? MAP_KEY : MAP_VALUE, index >>> 1, container);
+    lostRow = index;
+    return lost(KEY, name, container[index]);
   }
 
   function entries(map, depth) {
@@ -356,7 +512,7 @@
     };
     apply(mapForEach, map, one);
     one[0] = undefined;
-    return items(MAP, contents, count, map, depth);
+    return items(MAP, contents, count, true, map, depth);
   }
 
   function members(set, depth) {
@@ -368,7 +524,7 @@
     };
     apply(setForEach, set, one);
     one[0] = undefined;
-    return items(SET, contents, count, set, depth);
+    return items(SET, contents, count, true, set, depth);
   }
 
   // A value that contains itself has no bottom, so it is met as one that is too large. The way back then passes the
@@ -405,13 +561,15 @@
     functions = list();
     shapes = list();
     shapeBytes = list();
+    known = list();
+    knownCount = holes = 0;
     steps = list();
     stepKeys = list();
     containers = list();
     descriptorsAreClean =
       !hasOwn(ObjectPrototype, "value") && !hasOwn(ObjectPrototype, "get") && !hasOwn(ObjectPrototype, "set");
     const taken =
-      typeof value === "object" && value !== null ? object(value, classify(value), 1) : leaf(value);
+      typeof value === "object" && value !== null ? object(value, look(value) & 255, 1) : leaf(value);
     tape[0] = end;
     tape[1] = nodes;
     tape[2] = bytes;
@@ -432,7 +590,7 @@
       result.steps = stepCount;
       findCycle();
     }
-    texts = buffers = functions = shapes = shapeBytes = steps = stepKeys = containers = null;
+    texts = buffers = functions = shapes = shapeBytes = known = steps = stepKeys = containers = null;
     return refusal;
   }
 
