@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import array
 import json
 import math
-from datetime import datetime, timedelta, timezone
-from enum import IntEnum
-from typing import Any
+import re
+from collections import Counter, OrderedDict, defaultdict
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, IntEnum
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -269,3 +277,90 @@ def test_no_guest_code_runs_during_a_conversion(rt: AnyRuntime) -> None:
     assert rt.eval("ran") == ""
     # The traps must work for this to show anything.
     assert rt.eval("({}).a; [].push(1); ran") == "get a builtin "
+
+
+DOCUMENT = (Path(__file__).parent.parent / "docs" / "values.md").read_text(encoding="utf-8")
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+NAMES: dict[str, object] = {
+    known.__name__: known
+    for known in (Colour, Decimal, Fraction, Point, array, date, datetime, math, time, timedelta, timezone)
+} | {"undefined": undefined}
+
+
+def table(columns: str) -> list[tuple[str, ...]]:
+    """The rows of the table of docs/values.md with this head; what is code is without its marks."""
+    body = DOCUMENT.partition(f"| {columns} |\n")[2].partition("\n\n")[0].splitlines()[1:]
+    rows = [tuple(cell.strip() for cell in row.strip("|").split(" | ")) for row in body]
+    assert rows
+    return [tuple(re.sub(r"^`(.*)`$", r"\1", cell) for cell in row) for row in rows]
+
+
+def same(value: object) -> object:
+    return value
+
+
+def test_the_first_table_of_the_document_is_so(rt: AnyRuntime) -> None:
+    for code, python, *_ in table("JavaScript | Python |"):
+        expected = eval(python, dict(NAMES))
+        result = rt.eval(code)
+        assert result == expected, code
+        assert (type(result), repr(result)) == (type(expected), repr(result)), code
+
+
+def test_the_second_table_of_the_document_is_so(rt: AnyRuntime) -> None:
+    for code, path, reason in table("JavaScript | refused at | because"):
+        with pytest.raises(ConversionError) as caught:
+            rt.eval(code)
+        assert (caught.value.path, reason in str(caught.value)) == (path, True), f"{code}: {caught.value}"
+
+
+def test_the_third_table_of_the_document_is_so(rt: AnyRuntime) -> None:
+    for python, claim, *_ in table("Python | what holds of `value` in JavaScript |"):
+        value = eval(python, dict(NAMES))
+        rt.bind_function("give", partial(same, value))
+        assert rt.eval(f"{{ const value = give(); {claim} }}") is True, python
+
+
+def test_the_fourth_table_of_the_document_is_so() -> None:
+    with IsolatedRuntime(redact_host_errors=False) as rt:
+        for python, advice in table("Python | refused, and the advice"):
+            rt.bind_function("give", partial(same, [eval(python, dict(NAMES))]))
+            message = rt.eval("(() => { try { return give() } catch (e) { return e.message } })()")
+            assert message.startswith("ConversionError: $[0] cannot cross: it is a Python "), python
+            assert message.endswith(advice), message
+
+
+def test_subclasses_cross_as_what_they_extend(rt: AnyRuntime) -> None:
+    class Text(str):
+        __slots__ = ()
+
+    class Pair(NamedTuple):
+        x: int
+        y: int
+
+    assert echo(rt, Text("a")) == "a"
+    assert echo(rt, OrderedDict(b=1, a=2)) == {"b": 1, "a": 2}
+    assert list(echo(rt, OrderedDict(b=1, a=2))) == ["b", "a"]
+    assert echo(rt, defaultdict(int, a=1)) == {"a": 1}
+    assert echo(rt, Counter("aab")) == {"a": 2, "b": 1}
+    assert echo(rt, Pair(1, 2)) == [1, 2]
+
+
+def test_rows_that_share_keys_and_rows_that_do_not_keep_theirs(rt: AnyRuntime) -> None:
+    rows: list[dict[str, Any]] = [{"id": n, "at": {"x": n}, "name": f"n{n}"} for n in range(50)]
+    rows[20] = {"other": 1, "id": 2}
+    rows[21] = {"at": {"y": [{"id": 1}]}, "name": "n", "id": 3}
+    rows[22] = {}
+    result = echo(rt, rows)
+    assert result == rows
+    assert [list(row) for row in result] == [list(row) for row in rows]

@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use pydeno_wire::{BigInt, Budget, Function, MAX_SAFE_INTEGER, Path, Segment, Text, Value};
+use pydeno_wire::{BigInt, Budget, Function, MAX_SAFE_INTEGER, Segment, Text, Value};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{
-    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyMemoryView, PySet, PyString,
-    PyTuple,
-};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
 
-use crate::errors;
 use crate::js_function::{Home, JsFunction};
 use crate::to_python::epoch;
+use crate::unconverted::Unconverted;
 use crate::undefined::UndefinedType;
+use crate::{bytes_like, hint};
 
 /// The value of a Python object.
 ///
@@ -22,18 +20,12 @@ use crate::undefined::UndefinedType;
 ///
 /// `ConversionError`, with the path to what cannot cross and what to do instead.
 pub(crate) fn from_python(object: &Bound<'_, PyAny>, budget: &Budget, home: &Arc<Home>) -> PyResult<Value> {
-    let mut conversion = FromPython {
-        path: Path::root(),
-        around: Vec::new(),
-        depth: budget.effective_depth(),
-        nodes: budget.nodes,
-        home,
-    };
-    conversion.convert(object)
+    let mut conversion =
+        FromPython { around: Vec::new(), depth: budget.effective_depth(), nodes: budget.nodes, home };
+    conversion.convert(object).map_err(|unconverted| unconverted.into_exception(object.py()))
 }
 
 struct FromPython<'py, 'h> {
-    path: Path,
     /// The containers around the current object, to see one that contains itself.
     around: Vec<Bound<'py, PyAny>>,
     depth: u32,
@@ -43,9 +35,9 @@ struct FromPython<'py, 'h> {
 
 impl<'py> FromPython<'py, '_> {
     /// Recursion is bounded by `depth`.
-    fn convert(&mut self, object: &Bound<'py, PyAny>) -> PyResult<Value> {
+    fn convert(&mut self, object: &Bound<'py, PyAny>) -> Result<Value, Unconverted> {
         if self.nodes == 0 {
-            return Err(self.refuse(object, "the value has more parts than `max_serialization_bytes` allows"));
+            return Err(refuse(object, "the value has more parts than `max_serialization_bytes` allows"));
         }
         self.nodes -= 1;
         if let Ok(text) = object.cast::<PyString>() {
@@ -58,7 +50,7 @@ impl<'py> FromPython<'py, '_> {
             return Ok(Value::Bool(value.is_true()));
         }
         if let Ok(value) = object.cast::<PyInt>() {
-            return integer(value);
+            return Ok(integer(value)?);
         }
         if let Ok(value) = object.cast::<PyFloat>() {
             return Ok(Value::Number(value.value()));
@@ -67,10 +59,10 @@ impl<'py> FromPython<'py, '_> {
             return self.within(object, |this| this.object(dict));
         }
         if let Ok(list) = object.cast::<PyList>() {
-            return self.within(object, |this| this.items(list.iter()).map(Value::Array));
+            return self.within(object, |this| this.items(list.iter(), Segment::Index).map(Value::Array));
         }
         if let Ok(tuple) = object.cast::<PyTuple>() {
-            return self.within(object, |this| this.items(tuple.iter()).map(Value::Array));
+            return self.within(object, |this| this.items(tuple.iter(), Segment::Index).map(Value::Array));
         }
         if object.is_instance_of::<UndefinedType>() {
             return Ok(Value::Undefined);
@@ -81,55 +73,43 @@ impl<'py> FromPython<'py, '_> {
         self.convert_rarer(object)
     }
 
-    fn convert_rarer(&mut self, object: &Bound<'py, PyAny>) -> PyResult<Value> {
-        if let Ok(bytes) = object.cast::<PyByteArray>() {
-            return Ok(Value::Bytes(bytes.to_vec()));
-        }
-        if object.is_instance_of::<PyMemoryView>() {
-            // In order and without strides, as Python would write them out.
-            let bytes = object.call_method0(intern!(object.py(), "tobytes"))?;
-            return Ok(Value::Bytes(bytes.cast::<PyBytes>()?.as_bytes().to_vec()));
-        }
+    fn convert_rarer(&mut self, object: &Bound<'py, PyAny>) -> Result<Value, Unconverted> {
         if let Ok(set) = object.cast::<PySet>() {
-            return self.within(object, |this| this.items(set.iter()).map(Value::Set));
+            return self.within(object, |this| this.items(set.iter(), Segment::Member).map(Value::Set));
         }
         if let Ok(set) = object.cast::<PyFrozenSet>() {
-            return self.within(object, |this| this.items(set.iter()).map(Value::Set));
+            return self.within(object, |this| this.items(set.iter(), Segment::Member).map(Value::Set));
         }
         if let Ok(function) = object.cast::<JsFunction>() {
-            let handle = function
-                .get()
-                .handle(self.home)
-                .map_err(|reason| errors::conversion(object.py(), &self.path, reason))?;
+            let handle = function.get().handle(self.home).map_err(Unconverted::refused)?;
             return Ok(Value::Function(Function { handle, name: Text::default() }));
         }
         if object.is_instance(datetime_class(object.py())?)? {
-            return self.date(object);
+            return date(object);
         }
-        // NumPy's integers, and whatever else says that it is exactly one.
+        if let Some(bytes) = bytes_like::bytes(object)? {
+            return Ok(Value::Bytes(bytes));
+        }
+        if let Some(number) = number_of_an_array_library(object)? {
+            return self.convert(&number);
+        }
+        // Whatever else says that it is exactly an integer.
         if let Ok(index) = object.call_method0(intern!(object.py(), "__index__")) {
-            return integer(index.cast::<PyInt>()?);
+            return Ok(integer(index.cast::<PyInt>().map_err(PyErr::from)?)?);
         }
-        let hint = "pass None, bool, int, float, str, bytes, an aware datetime, list, tuple, dict, set or \
-                    pydeno.undefined, or convert it first";
-        Err(self.refuse(object, hint))
-    }
-
-    fn refuse(&self, object: &Bound<'py, PyAny>, hint: &str) -> PyErr {
-        let class = object.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
-        errors::conversion(object.py(), &self.path, &format!("it is a Python {class}; {hint}"))
+        Err(refuse(object, hint::for_object(object)))
     }
 
     fn within<T>(
         &mut self,
         container: &Bound<'py, PyAny>,
-        convert: impl FnOnce(&mut Self) -> PyResult<T>,
-    ) -> PyResult<T> {
+        convert: impl FnOnce(&mut Self) -> Result<T, Unconverted>,
+    ) -> Result<T, Unconverted> {
         if self.around.iter().any(|outer| outer.is(container)) {
-            return Err(self.refuse(container, "it contains itself; pass data without cycles"));
+            return Err(refuse(container, "it contains itself; pass data without cycles"));
         }
         if self.around.len() >= self.depth as usize {
-            return Err(self.refuse(container, "it is nested deeper than `max_serialization_depth` allows"));
+            return Err(refuse(container, "it is nested deeper than `max_serialization_depth` allows"));
         }
         self.around.push(container.clone());
         let converted = convert(self)?;
@@ -137,48 +117,70 @@ impl<'py> FromPython<'py, '_> {
         Ok(converted)
     }
 
-    fn items(&mut self, items: impl Iterator<Item = Bound<'py, PyAny>>) -> PyResult<Vec<Value>> {
+    fn items(
+        &mut self,
+        items: impl Iterator<Item = Bound<'py, PyAny>>,
+        step: fn(usize) -> Segment,
+    ) -> Result<Vec<Value>, Unconverted> {
         let mut values = Vec::with_capacity(items.size_hint().0.min(self.nodes));
         for (index, item) in items.enumerate() {
-            self.path.push(Segment::Index(index));
-            values.push(self.convert(&item)?);
-            self.path.pop();
+            values.push(self.convert(&item).map_err(|fault| fault.inside(step(index)))?);
         }
         Ok(values)
     }
 
-    fn object(&mut self, dict: &Bound<'py, PyDict>) -> PyResult<Value> {
+    fn object(&mut self, dict: &Bound<'py, PyDict>) -> Result<Value, Unconverted> {
         let mut entries = Vec::with_capacity(dict.len().min(self.nodes));
         for (key, item) in dict {
             let Ok(key) = key.cast::<PyString>() else {
-                return Err(self.refuse(&key, "keys must be str; convert them first"));
+                return Err(refuse(&key, "keys must be str; convert them first"));
             };
             let key = text_from_python(key)?;
-            self.path.push(Segment::Key(key.clone()));
-            let item = self.convert(&item)?;
-            self.path.pop();
-            entries.push((key, item));
+            match self.convert(&item) {
+                Ok(item) => entries.push((key, item)),
+                Err(fault) => return Err(fault.inside(Segment::Key(key))),
+            }
         }
         Ok(Value::Object(entries))
     }
+}
 
-    /// Whole milliseconds since the epoch; what is finer is cut off towards the past, as JavaScript has nothing finer.
-    fn date(&self, object: &Bound<'py, PyAny>) -> PyResult<Value> {
-        static EPOCH: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        static MILLISECOND: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let py = object.py();
-        if object.call_method0(intern!(py, "utcoffset"))?.is_none() {
-            return Err(
-                self.refuse(object, "it has no time zone; give it one: value.replace(tzinfo=timezone.utc)")
-            );
-        }
-        let epoch = EPOCH.get_or_try_init(py, || epoch(py).map(Bound::unbind))?.bind(py);
-        let millisecond = MILLISECOND.get_or_try_init(py, || {
-            let timedelta = py.import(intern!(py, "datetime"))?.getattr(intern!(py, "timedelta"))?;
-            timedelta.call1((0, 0, 1000)).map(Bound::unbind)
-        })?;
-        Ok(Value::Date(object.sub(epoch)?.floor_div(millisecond)?.extract()?))
+fn refuse(object: &Bound<'_, PyAny>, hint: &str) -> Unconverted {
+    let class = object.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
+    Unconverted::refused(format!("it is a Python {class}; {hint}"))
+}
+
+/// Whole milliseconds since the epoch; what is finer is cut off towards the past, as JavaScript has nothing finer.
+fn date(object: &Bound<'_, PyAny>) -> Result<Value, Unconverted> {
+    static EPOCH: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static MILLISECOND: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = object.py();
+    if object.call_method0(intern!(py, "utcoffset"))?.is_none() {
+        let hint = "it has no time zone; give it one: value.replace(tzinfo=timezone.utc)";
+        return Err(refuse(object, hint));
     }
+    let epoch = EPOCH.get_or_try_init(py, || epoch(py).map(Bound::unbind))?.bind(py);
+    let millisecond = MILLISECOND.get_or_try_init(py, || {
+        let timedelta = py.import(intern!(py, "datetime"))?.getattr(intern!(py, "timedelta"))?;
+        timedelta.call1((0, 0, 1000)).map(Bound::unbind)
+    })?;
+    Ok(Value::Date(object.sub(epoch)?.floor_div(millisecond)?.extract()?))
+}
+
+/// The `bool`, `int` or `float` that a `NumPy` scalar is, where Python's types hold it exactly.
+fn number_of_an_array_library<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = object.py();
+    if !hint::is_of_numpy(object) {
+        return Ok(None);
+    }
+    let Ok(dtype) = object.getattr(intern!(py, "dtype")) else { return Ok(None) };
+    let kind: String = dtype.getattr(intern!(py, "kind"))?.extract()?;
+    let size: usize = dtype.getattr(intern!(py, "itemsize"))?.extract()?;
+    // The widest float has more digits than Python's; dates and the rest are no numbers.
+    if hint::dimensions(object) != Some(0) || size > 8 || !matches!(kind.as_str(), "b" | "i" | "u" | "f") {
+        return Ok(None);
+    }
+    object.call_method0(intern!(py, "item")).map(Some)
 }
 
 fn datetime_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {

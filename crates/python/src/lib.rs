@@ -3,9 +3,11 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python methods arrive by value")]
 
+mod bytes_like;
 mod errors;
 mod from_python;
 mod functions;
+mod hint;
 mod in_process;
 mod isolated;
 mod js_function;
@@ -15,6 +17,7 @@ mod preflight;
 mod status;
 mod thread_bound;
 mod to_python;
+mod unconverted;
 mod undefined;
 
 use pyo3::pymodule;
