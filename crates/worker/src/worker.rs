@@ -259,7 +259,9 @@ impl Worker {
     fn tell_ended(&self) {
         let mut ended: Vec<Ended> = self.ended.take();
         ended.extend(std::iter::from_fn(|| self.isolate.take_ended()));
-        ended.into_iter().for_each(|ended| self.tell(ended));
+        for ended in ended {
+            self.tell(ended);
+        }
     }
 
     /// Queues the outcome of a request that has ended inside a synchronous call. What else has ended meanwhile is told
