@@ -10,7 +10,7 @@ import pytest
 import uvloop
 
 import pydeno
-from pydeno import IsolatedRuntime, Runtime
+from pydeno import AsyncIsolatedRuntime, IsolatedRuntime, Runtime
 
 AnyRuntime = Runtime | IsolatedRuntime
 Door = type[Runtime] | type[IsolatedRuntime]
@@ -57,6 +57,20 @@ def run_on_loop(request: pytest.FixtureRequest) -> Callable[[Coroutine[Any, Any,
             loop.close()
 
     return run
+
+
+@pytest.fixture(params=[Runtime, IsolatedRuntime, AsyncIsolatedRuntime], ids=lambda cls: cls.__name__)
+def kind(request: pytest.FixtureRequest) -> type[Any]:
+    """The class of a runtime that a loop can drive, each in turn."""
+    cls: type[Any] = request.param
+    return cls
+
+
+@pytest.fixture(params=[IsolatedRuntime, AsyncIsolatedRuntime], ids=lambda cls: cls.__name__)
+def isolated_kind(request: pytest.FixtureRequest) -> type[Any]:
+    """Those of them that have a worker."""
+    cls: type[Any] = request.param
+    return cls
 
 
 def fresh_runtime_answers() -> bool:

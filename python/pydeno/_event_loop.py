@@ -123,7 +123,9 @@ class LoopDriver:
     async def settle_cancelled(self) -> None:
         """Give host functions that were cancelled a moment to end."""
         if self._cancelled:
-            await asyncio.wait(self._cancelled, timeout=_CANCEL_PATIENCE)
+            _, pending = await asyncio.wait(self._cancelled, timeout=_CANCEL_PATIENCE)
+            # Once is enough: Ctrl-C in the loop's own code may have left one that never goes on.
+            self._cancelled.difference_update(pending)
 
     def abandon(self) -> None:
         """Leave the loop, which does not run or has no evaluation, and ask for the end of what is under way."""

@@ -155,7 +155,8 @@ impl InProcessRuntime {
     /// One turn of the event loop.
     fn advance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let inner = self.enter(py)?;
-        let isolate = inner.isolate(py)?;
+        // Where it is closed, so that whoever waits is told.
+        inner.isolate(py)?;
         let shared = &inner.shared;
         let mut turn = LoopTurn::default();
         for ended in shared.ended.take() {
@@ -165,7 +166,7 @@ impl InProcessRuntime {
         }
         let started = shared.started.take();
         turn.started(py, &shared.callbacks, started, |call, refusal| {
-            self.settle(py, inner, &isolate, call, Err(refusal));
+            inner.settle(py, call, Err(refusal));
             true
         })?;
         let stray = shared.escaped.borrow_mut().remove(&NOBODY);
@@ -186,7 +187,7 @@ impl InProcessRuntime {
         let inner = self.enter(py)?;
         match inner.shared.callbacks.result(value) {
             Ok(value) => {
-                self.tell_answer(py, inner, call, Ok(value));
+                inner.settle(py, call, Ok(value));
                 Ok(())
             }
             Err(error) => {
@@ -207,7 +208,7 @@ impl InProcessRuntime {
         let inner = self.enter(py)?;
         match inner.shared.callbacks.failed(py, function, PyErr::from_value(exception)) {
             Ok(shown) => {
-                self.tell_answer(py, inner, call, Err(shown));
+                inner.settle(py, call, Err(shown));
                 Ok(())
             }
             Err(Escaped(exception)) => Err(exception),
@@ -403,36 +404,24 @@ impl InProcessRuntime {
             }
         }
     }
+}
 
-    fn tell_answer(&self, py: Python<'_>, inner: &Inner, call: u64, outcome: Result<Value, HostError>) {
-        if let Ok(isolate) = inner.isolate(py) {
-            self.settle(py, inner, &isolate, call, outcome);
-        }
+impl Inner {
+    fn isolate(&self, py: Python<'_>) -> PyResult<Rc<Isolate>> {
+        self.isolate.borrow().clone().ok_or_else(|| errors::from_host(py, &Error::Closed))
     }
 
-    #[expect(clippy::unused_self, reason = "a step of this runtime, though its limits came with the request")]
-    fn settle(
-        &self,
-        py: Python<'_>,
-        inner: &Inner,
-        isolate: &Isolate,
-        call: u64,
-        outcome: Result<Value, HostError>,
-    ) {
-        let shared = &inner.shared;
+    /// Settles a call and runs what that sets going. An answer to a runtime that is closed is nobody's concern.
+    fn settle(&self, py: Python<'_>, call: u64, outcome: Result<Value, HostError>) {
+        let Ok(isolate) = self.isolate(py) else { return };
+        let shared = &self.shared;
         // One that was given up is not run for anybody.
         let request = shared.in_flight.borrow_mut().remove(&call).unwrap_or(NOBODY);
         shared.running_for(request, || {
             let limits = StepLimits { cancelled: &|| shared.is_interrupted() };
             detach_here(py, || isolate.settle(call, outcome, &limits));
         });
-        shared.collect(py, isolate);
-    }
-}
-
-impl Inner {
-    fn isolate(&self, py: Python<'_>) -> PyResult<Rc<Isolate>> {
-        self.isolate.borrow().clone().ok_or_else(|| errors::from_host(py, &Error::Closed))
+        shared.collect(py, &isolate);
     }
 }
 

@@ -140,7 +140,7 @@ impl JsFunction {
     }
 
     /// A copy would let go of the same function twice.
-    #[expect(clippy::unused_self, reason = "Python calls it as a method")]
+    #[expect(clippy::unused_self, reason = "Python calls it on the function")]
     fn __reduce__(&self) -> PyResult<()> {
         Err(pyo3::exceptions::PyTypeError::new_err(
             "a JsFunction belongs to its runtime and can be neither copied nor pickled",

@@ -237,3 +237,48 @@ fn the_unhandled_rejections_of_a_request_come_with_its_end() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn an_invocation_says_inside_which_call_it_is_made() {
+    let invocations = |session: &mut Session| -> Vec<Option<u64>> {
+        let within = |message| match message {
+            HostMessage::Invoke { within, .. } => Some(within),
+            _ => None,
+        };
+        said(session).into_iter().filter_map(within).collect()
+    };
+    let (mut session, id) = mixed(&Options::default());
+    session.invoke(at(0), 3, vec![]).unwrap();
+    assert_eq!(invocations(&mut session), [None]);
+    calls(&mut session, at(0), 7, id, SYNC);
+    session.invoke(at(1), 3, vec![]).unwrap();
+    assert_eq!(invocations(&mut session), [Some(7)]);
+}
+
+#[test]
+fn requests_that_crossed_a_call_end_when_it_has_been_answered() {
+    let (mut session, id) = mixed(&Options::default());
+    let other = session.eval(at(0), "2".into(), "script.js".to_owned()).unwrap();
+    let third = session.invoke(at(0), 3, vec![]).unwrap();
+    calls(&mut session, at(1), 1, id, SYNC);
+    assert!(session.is_blocked());
+    let inner = session.invoke(at(2), 3, vec![]).unwrap();
+    ends(&mut session, at(3), inner, Ok(Value::Null));
+    assert!(session.is_blocked());
+    session.answer(at(4), 1, Ok(Value::Null)).unwrap();
+    for request in [id, other, third] {
+        ends(&mut session, at(5), request, Ok(Value::Null));
+    }
+    assert!(session.is_idle());
+}
+
+#[test]
+fn lines_of_the_console_have_a_bound_even_when_they_are_empty() {
+    let (mut session, _) = mixed(&Options { console: true, ..Options::default() });
+    let mut taken = 0;
+    for _ in 0..100_000 {
+        hear(&mut session, &WorkerMessage::Console { level: ConsoleLevel::Log, text: Text::default() });
+        taken += usize::from(session.next_event(at(0)).unwrap().is_some());
+    }
+    assert_eq!(taken, CONSOLE_BYTES / CONSOLE_LINE_BYTES);
+}
