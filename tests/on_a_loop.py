@@ -37,6 +37,20 @@ class Gauge:
         return value
 
 
+class Meeting:
+    """An async host function whose calls return when so many of them run at the same time."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.inside, self.complete = size, 0, asyncio.Event()
+
+    async def __call__(self, value: Any = None) -> Any:
+        self.inside += 1
+        if self.inside == self.size:
+            self.complete.set()
+        await self.complete.wait()
+        return value
+
+
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something that is about to happen; pytest's timeout is the limit."""
     while not condition():

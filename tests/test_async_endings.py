@@ -437,3 +437,53 @@ def test_a_loop_that_is_cancelled_from_a_function_stops_its_evaluation(
 
 def test_the_kind_of_a_cancelled_evaluation_is_cancelled() -> None:
     assert EvaluationCancelled("x").kind == "cancelled"
+
+
+def in_a_fork(action: Callable[[], object]) -> None:
+    """Run something in a copy of this process that ends at once."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            action()
+        finally:
+            os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_fork_that_closes_its_copy_leaves_the_loop_of_its_parent_alone(run_on_loop: RunOnLoop) -> None:
+    async def main() -> None:
+        rt, gauge = AsyncIsolatedRuntime(), Gauge()
+        rt.bind_function("work", gauge)
+        assert await rt.eval("work(1, 0)") == 1
+        in_a_fork(rt.close)
+        assert await asyncio.wait_for(rt.eval("work(2, 0)"), 20) == 2
+        rt.close()
+
+    run_on_loop(main())
+
+
+def test_a_fork_that_closes_its_copy_leaves_the_parents_own_loop_alone() -> None:
+    with IsolatedRuntime(request_timeout=20) as rt:
+        rt.bind_function("work", Gauge())
+        assert rt.eval("work(1, 0)") == 1
+        in_a_fork(rt.close)
+        assert rt.eval("work(2, 0)") == 2
+
+
+def test_a_forked_loop_is_told_that_the_runtime_is_its_parents() -> None:
+    with IsolatedRuntime(request_timeout=20) as rt:
+        rt.bind_function("work", Gauge())
+        assert rt.eval("work(1, 0)") == 1
+        read, write = os.pipe()
+
+        def child() -> None:
+            try:
+                rt.eval("work(2, 0)")
+            except InvalidInput as error:
+                os.write(write, str(error).encode())
+
+        in_a_fork(child)
+        os.close(write)
+        assert b"fork" in os.read(read, 1000)
+        os.close(read)
+        assert rt.eval("work(3, 0)") == 3

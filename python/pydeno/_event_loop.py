@@ -55,6 +55,7 @@ class LoopDriver:
         "_calls",
         "_cancelled",
         "_core",
+        "_process",
         "_requests",
         "_socket",
         "_timer",
@@ -82,6 +83,7 @@ class LoopDriver:
         self._timer: asyncio.TimerHandle | None = None
         self._advancing = False
         self._abandoned = False
+        self._process = os.getpid()
 
     @property
     def is_idle(self) -> bool:
@@ -167,7 +169,8 @@ class LoopDriver:
             self._timer.cancel()
             self._timer = None
         if self._socket is not None:
-            if not self.loop.is_closed():
+            # A fork shares the kernel's part of the loop with its parent, who goes on waiting.
+            if not self.loop.is_closed() and self._process == os.getpid():
                 self.loop.remove_reader(self._socket.fileno())
                 self._stop_writing()
             self._socket = None
