@@ -16,6 +16,7 @@ from ._config import RuntimeConfig
 from ._console import ConsoleLine
 from ._default import bind_function, configure_default_runtime, eval, eval_async  # noqa: A004 - it is `pydeno.eval`
 from ._errors import (
+    CheckoutTimeout,
     ConversionError,
     CpuLimitExceeded,
     EngineUnavailable,
@@ -43,6 +44,7 @@ from ._errors import (
 from ._execution import ExecutionResult
 from ._gates import GateContext, Verdict, all_of, any_of, static_gate
 from ._isolated import IsolatedRuntime, SandboxDegradedWarning, SandboxLayer, set_zygote_rotation
+from ._pool import AsyncSandboxPool, PoolStats, SandboxPool
 from ._preflight import Finding, PreflightResult, SourcePolicy, check_source
 from ._pydeno import JsFunction, UndefinedType, __version__, undefined
 from ._runtime import Runtime
@@ -50,6 +52,8 @@ from ._status import Layer, SandboxStatus, sandbox_status
 
 __all__ = [
     "AsyncIsolatedRuntime",
+    "AsyncSandboxPool",
+    "CheckoutTimeout",
     "ConsoleLine",
     "ConversionError",
     "CpuLimitExceeded",
@@ -72,6 +76,7 @@ __all__ = [
     "Layer",
     "LimitsUnmeasurable",
     "MemoryLimitExceeded",
+    "PoolStats",
     "PreflightResult",
     "ProtocolViolation",
     "PydenoError",
@@ -82,6 +87,7 @@ __all__ = [
     "RuntimeTimeout",
     "SandboxDegradedWarning",
     "SandboxLayer",
+    "SandboxPool",
     "SandboxStatus",
     "SandboxUnavailable",
     "SandboxViolation",

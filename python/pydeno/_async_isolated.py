@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, TypeVar
 
+    from ._console import Console
     from ._execution import ExecutionResult
     from ._pydeno import InProcessRuntime, JsFunction
     from ._pydeno import IsolatedRuntime as IsolatedCore
@@ -54,6 +55,14 @@ class AsyncIsolatedRuntime(IsolatedBase):
         self._bound_early: list[tuple[str | None, dict[str, Callable[..., object]]]] | None = []
         self._closed_early = False
         self._starting: asyncio.Task[None] | None = None
+
+    def _come_from(
+        self, prototype: IsolatedBase, core: IsolatedCore, console: Console, stacklevel: int
+    ) -> None:
+        self._bound_early = None
+        self._closed_early = False
+        self._starting = None
+        super()._come_from(prototype, core, console, stacklevel + 1)
 
     async def start(self) -> None:
         """Start the worker and wait until it has proved its sandbox; nothing is done where it runs.

@@ -191,6 +191,12 @@ class RuntimeClosed(RuntimeTerminated):
     kind = "closed"
 
 
+class CheckoutTimeout(PydenoError, TimeoutError):
+    """No worker of the pool became free within `checkout_timeout`. The pool and its runtimes survive."""
+
+    kind = "checkout_timeout"
+
+
 class EngineUnavailable(PydenoError):
     """JavaScriptCore cannot be loaded; the message names the package to install. No script has run."""
 
@@ -277,6 +283,7 @@ _CLASSES: dict[str, type[PydenoError]] = {
             EvaluationCancelled,
             RuntimeTerminated,
             RuntimeClosed,
+            CheckoutTimeout,
             EngineUnavailable,
             WorkerCrashed,
             MemoryLimitExceeded,

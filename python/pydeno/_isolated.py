@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, Literal
 
+    from ._console import Console
     from ._gates import Gate
 
 _GIB = 1 << 30
@@ -58,13 +59,9 @@ class IsolatedBase(RuntimeBase):
     The options are documented with `IsolatedRuntime`.
     """
 
-    __slots__ = ("_options", "sandbox", "sandbox_degraded", "sandbox_extras", "sandbox_layers")
+    __slots__ = ("_layers", "_options")
 
     _core: IsolatedCore
-    sandbox: str
-    sandbox_degraded: bool
-    sandbox_extras: list[str]
-    sandbox_layers: list[SandboxLayer]
 
     def __init__(
         self,
@@ -128,21 +125,62 @@ class IsolatedBase(RuntimeBase):
         return core
 
     def _adopt(self, core: IsolatedCore, stacklevel: int) -> None:
-        """Take a worker into use, and say what its sandbox lacks."""
-        self.sandbox_layers = [SandboxLayer(*layer) for layer in core.layers()]
-        applied = [layer.name for layer in self.sandbox_layers if layer.applied]
-        self.sandbox = "+".join(name for name in applied if name in _ENFORCING) or "none"
-        self.sandbox_extras = [name for name in applied if name not in _ENFORCING]
-        missing = [layer for layer in self.sandbox_layers if not layer.applied and layer.name != "empty_root"]
-        self.sandbox_degraded = bool(missing)
-        if missing:
+        """Take a new worker into use."""
+        self._examine(core, stacklevel + 1)
+        self._begin(core)
+
+    def _examine(self, core: IsolatedCore, stacklevel: int) -> None:
+        """Say what a worker's sandbox lacks."""
+        self._layers: list[SandboxLayer] | None = None
+        if not core.is_complete():
             import warnings
 
+            layers = [SandboxLayer(*layer) for layer in core.layers()]
+            missing = [layer for layer in layers if not layer.applied and layer.name != "empty_root"]
             reasons = "; ".join(f"{layer.name}: {layer.detail}" for layer in missing)
             warnings.warn(
                 f"the sandbox is not complete: {reasons}", SandboxDegradedWarning, stacklevel=stacklevel + 1
             )
-        self._begin(core)
+
+    def _come_from(
+        self, prototype: IsolatedBase, core: IsolatedCore, console: Console, stacklevel: int
+    ) -> None:
+        """Take a pool's worker into use; the bootstrap script has run."""
+        self.config = prototype.config
+        self._gate = prototype._gate
+        self._gate_timeout = prototype._gate_timeout
+        self._tool_timeout = prototype._tool_timeout
+        self._options = prototype._options
+        self._asynchronous = prototype._asynchronous
+        self._console = console
+        self._driver = None
+        self._private_loop = None
+        self._examine(core, stacklevel + 1)
+        self._own(core)
+
+    @property
+    def sandbox_layers(self) -> list[SandboxLayer]:
+        """Every layer with what was checked."""
+        if self._layers is None:
+            self._layers = [SandboxLayer(*layer) for layer in self._core.layers()]
+        return self._layers
+
+    @property
+    def sandbox(self) -> str:
+        """The enforcing layers in force, such as `"landlock+seccomp"`."""
+        applied = (layer.name for layer in self.sandbox_layers if layer.applied)
+        return "+".join(name for name in applied if name in _ENFORCING) or "none"
+
+    @property
+    def sandbox_extras(self) -> list[str]:
+        """The other layers in force, such as `["empty_root", ...]`."""
+        applied = (layer.name for layer in self.sandbox_layers if layer.applied)
+        return [name for name in applied if name not in _ENFORCING]
+
+    @property
+    def sandbox_degraded(self) -> bool:
+        """Whether a required layer is missing."""
+        return not self._core.is_complete()
 
     @property
     def worker_pid(self) -> int:

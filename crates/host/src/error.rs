@@ -95,6 +95,15 @@ pub enum Error {
         /// Which step failed, and what to do.
         reason: String,
     },
+    /// No worker of the pool became free in time. The pool, and every runtime checked out of it, is usable.
+    CheckoutTimeout {
+        /// How long was waited.
+        waited: Duration,
+        /// How many workers the pool may have.
+        max_workers: usize,
+    },
+    /// The pool was closed before or during the operation. Runtimes checked out of it are usable.
+    PoolClosed,
     /// The runtime was closed before or during the operation.
     Closed,
     /// The runtime was terminated from another thread during the operation. It is closed.
@@ -153,7 +162,8 @@ impl Error {
             Self::ProtocolViolation { .. } => "protocol_violation",
             Self::SandboxUnavailable { .. } => "sandbox_unavailable",
             Self::EngineUnavailable { .. } => "engine_unavailable",
-            Self::Closed => "closed",
+            Self::CheckoutTimeout { .. } => "checkout_timeout",
+            Self::Closed | Self::PoolClosed => "closed",
             Self::Terminated => "terminated",
         }
     }
@@ -174,6 +184,7 @@ impl Error {
                 | Self::HostWait { .. }
                 | Self::StoppedLate { .. }
                 | Self::Busy
+                | Self::CheckoutTimeout { .. }
                 | Self::Cancelled
                 | Self::Reentrant
                 | Self::InvalidInput { .. }
@@ -227,19 +238,7 @@ impl fmt::Display for Error {
                 "the worker's memory, CPU time and threads cannot be read from /proc, so its limits cannot be \
                  enforced and it was killed; make /proc readable for this user (hidepid?) and make a new runtime",
             ),
-            Self::WorkerCrashed { status } => match status {
-                ExitStatus::Signal(9) => f.write_str(
-                    "the worker was killed from outside (SIGKILL), perhaps by the kernel for lack of memory; this \
-                     runtime is closed, make a new one",
-                ),
-                ExitStatus::Signal(signal) => {
-                    write!(f, "the worker died of signal {signal}; this runtime is closed, make a new one")
-                }
-                ExitStatus::Code(code) => {
-                    write!(f, "the worker exited with code {code}; this runtime is closed, make a new one")
-                }
-                ExitStatus::Unknown => f.write_str("the worker is gone; this runtime is closed, make a new one"),
-            },
+            Self::WorkerCrashed { status } => write_end(f, *status),
             Self::SandboxViolation => f.write_str(
                 "the kernel killed the worker for a forbidden system call (SIGSYS); guest code may have taken over \
                  the engine: treat the script as hostile; this runtime is closed",
@@ -252,6 +251,10 @@ impl fmt::Display for Error {
             ),
             Self::SandboxUnavailable { report } => write_missing_layers(f, report),
             Self::EngineUnavailable { reason } | Self::WorkerUnavailable { reason } => f.write_str(reason),
+            Self::CheckoutTimeout { waited, max_workers } => {
+                write_checkout_timeout(f, *waited, *max_workers)
+            }
+            Self::PoolClosed => f.write_str("the pool is closed; make a new one"),
             Self::Closed => f.write_str("the runtime is closed; make a new one"),
             Self::Terminated => f.write_str("the runtime was terminated; make a new one"),
             Self::Reentrant => f.write_str(
@@ -315,6 +318,30 @@ const MAX_SHOWN_BYTES: usize = 64 << 10;
 /// What a person may see of a worker's text.
 fn shown(text: &Text) -> String {
     text.shortened(MAX_SHOWN_BYTES).display_safe().into_owned()
+}
+
+fn write_end(f: &mut fmt::Formatter<'_>, status: ExitStatus) -> fmt::Result {
+    match status {
+        ExitStatus::Signal(9) => f.write_str(
+            "the worker was killed from outside (SIGKILL), perhaps by the kernel for lack of memory; this runtime is \
+             closed, make a new one",
+        ),
+        ExitStatus::Signal(signal) => {
+            write!(f, "the worker died of signal {signal}; this runtime is closed, make a new one")
+        }
+        ExitStatus::Code(code) => {
+            write!(f, "the worker exited with code {code}; this runtime is closed, make a new one")
+        }
+        ExitStatus::Unknown => f.write_str("the worker is gone; this runtime is closed, make a new one"),
+    }
+}
+
+fn write_checkout_timeout(f: &mut fmt::Formatter<'_>, waited: Duration, max_workers: usize) -> fmt::Result {
+    write!(
+        f,
+        "none of the pool's {max_workers} workers became free within {waited:?}; close runtimes when they are done, or \
+         raise `max_workers` or `checkout_timeout`"
+    )
 }
 
 fn write_missing_layers(f: &mut fmt::Formatter<'_>, report: &SandboxReport) -> fmt::Result {

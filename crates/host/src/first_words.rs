@@ -41,22 +41,32 @@ pub(crate) fn first_event(
 ) -> Result<Event, StartError> {
     let until = Nanos::now().plus(patience);
     loop {
-        let now = Nanos::now();
-        match session.next_event(now) {
-            Ok(Some(event)) => return Ok(event),
-            Ok(None) => {}
-            Err(violation) => return Err(StartError::Violation(violation.0)),
+        if let Some(event) = event_so_far(socket, session)? {
+            return Ok(event);
         }
+        let now = Nanos::now();
         let timeout = Timespec::try_from(until.since(now)).expect("a few seconds fit a timespec");
         match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)) {
             Ok(0) => return Err(StartError::Io(Errno::TIMEDOUT.into())),
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(StartError::Io(errno.into())),
         }
+    }
+}
+
+/// The first event of a session if it has arrived; does not wait.
+pub(crate) fn event_so_far(socket: &OwnedFd, session: &mut Session) -> Result<Option<Event>, StartError> {
+    loop {
+        match session.next_event(Nanos::now()) {
+            Ok(None) => {}
+            Ok(event) => return Ok(event),
+            Err(violation) => return Err(StartError::Violation(violation.0)),
+        }
         match recv(socket, session.reader().spare(1), RecvFlags::DONTWAIT) {
             Ok((0, _)) => return Err(StartError::Io(io::ErrorKind::UnexpectedEof.into())),
             Ok((received, _)) => session.reader().filled(received),
-            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(Errno::INTR) => {}
             Err(errno) => return Err(StartError::Io(errno.into())),
         }
     }

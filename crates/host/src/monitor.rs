@@ -104,6 +104,7 @@ impl Shared {
                 // One that became busy before the store may not have seen the need to wake this thread.
                 let nothing_to_do = !self.any_busy() && self.jobs.lock().is_ok_and(|jobs| jobs.is_empty());
                 if nothing_to_do {
+                    self.for_each(Watch::rest);
                     thread::park();
                 }
                 self.awake.store(true, Ordering::SeqCst);

@@ -55,10 +55,17 @@ pub(crate) type LinkGuard<'a> = MutexGuard<'a, Option<Link>>;
 impl Runtime {
     /// Starts a worker, waits until it has proved its sandbox and gives it its limits.
     pub fn new(supervisor: &Arc<Supervisor>, options: Options) -> Result<Self, Error> {
-        let Worker { zygote, socket, mut session, watch, ready } = supervisor.start_worker(&options)?;
+        let worker = supervisor.start_worker(&options)?;
+        Ok(Self::of_worker(supervisor, options, worker))
+    }
+
+    /// Gives a worker its limits.
+    pub(crate) fn of_worker(supervisor: &Arc<Supervisor>, options: Options, worker: Worker) -> Self {
+        let Worker { zygote, socket, mut session, watch, ready } = worker;
+        supervisor.monitor().add(&watch);
         session.configure(&options);
         let link = Link::new(socket, session);
-        Ok(Self {
+        Self {
             options,
             supervisor: Arc::clone(supervisor),
             zygote,
@@ -71,7 +78,7 @@ impl Runtime {
             turns: Turns::default(),
             holder: AtomicUsize::new(0),
             released: Mutex::default(),
-        })
+        }
     }
 
     /// The layers of the worker's sandbox.
@@ -114,6 +121,14 @@ impl Runtime {
         let first = link.session.bind(object, names, asynchronous).map_err(|error| too_long(&error))?;
         remember(first);
         Ok(())
+    }
+
+    /// Sends what the worker is to be told ahead of the first request, as far as the socket takes it at once.
+    pub(crate) fn tell(&self) -> Result<(), Error> {
+        let mut guard = self.enter()?;
+        let written = self.linked(&mut guard)?.write();
+        drop(guard);
+        written.map(|_| ()).map_err(|_| self.lost())
     }
 
     /// Evaluates a script and returns the value of its last expression.

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::fork_generation;
 use crate::monitor::Monitor;
 use crate::options::{Features, JitTier, Options, WorkerStart};
+use crate::pool::PoolShared;
 use crate::worker::{Forthcoming, Worker};
 use crate::zygote::{WorkerBinary, Zygote};
 
@@ -37,6 +38,7 @@ pub struct Supervisor {
     /// All that run, those that have been replaced included.
     zygotes: Mutex<Vec<Weak<Zygote>>>,
     rotation: Mutex<ZygoteRotation>,
+    pools: Mutex<Vec<Weak<PoolShared>>>,
 }
 
 /// One tier's zygote and its worker ahead.
@@ -74,6 +76,7 @@ pub fn supervisor(
         tiers: Mutex::default(),
         zygotes: Mutex::default(),
         rotation: Mutex::default(),
+        pools: Mutex::default(),
     });
     Ok(node.supervisor.get_or_init(|| made))
 }
@@ -107,9 +110,11 @@ impl Supervisor {
         *self.rotation.lock().unwrap_or_else(PoisonError::into_inner) = rotation;
     }
 
-    /// Closes every runtime and ends every zygote; for a process that is about to exit, after which nobody could wait
+    /// Closes every pool and runtime and ends every zygote; for a process that is about to exit, after which nobody could wait
     /// for their workers.
     pub fn shut_down(&self) {
+        let pools = std::mem::take(&mut *self.pools.lock().unwrap_or_else(PoisonError::into_inner));
+        pools.iter().filter_map(Weak::upgrade).for_each(|pool| pool.close());
         self.monitor.close_all();
         self.tiers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let zygotes = std::mem::take(&mut *self.zygotes.lock().unwrap_or_else(PoisonError::into_inner));
@@ -131,15 +136,25 @@ impl Supervisor {
 
     /// A confined worker with these options.
     pub(crate) fn start_worker(&self, options: &Options) -> Result<Worker, Error> {
-        let worker = match options.worker_start {
-            WorkerStart::Exec => {
-                let zygote = self.start_zygote(options.features())?;
-                request(&zygote, options)?.wait(options)?
-            }
-            WorkerStart::Fork => self.forked_worker(options)?,
-        };
-        self.monitor.add(&worker.watch);
-        Ok(worker)
+        match options.worker_start {
+            WorkerStart::Exec => self.ask_for_worker(options)?.wait(options),
+            WorkerStart::Fork => self.forked_worker(options),
+        }
+    }
+
+    /// A worker that may still be confining itself.
+    pub(crate) fn ask_for_worker(&self, options: &Options) -> Result<Forthcoming, Error> {
+        match options.worker_start {
+            WorkerStart::Exec => request(&self.start_zygote(options.features())?, options),
+            WorkerStart::Fork => self.next_forthcoming(options),
+        }
+    }
+
+    /// Has a pool closed with everything else.
+    pub(crate) fn add_pool(&self, pool: &Arc<PoolShared>) {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.retain(|weak| weak.strong_count() > 0);
+        pools.push(Arc::downgrade(pool));
     }
 
     fn forked_worker(&self, options: &Options) -> Result<Worker, Error> {
@@ -201,7 +216,13 @@ impl Shape {
 
 fn request(zygote: &Arc<Zygote>, options: &Options) -> Result<Forthcoming, Error> {
     Forthcoming::request(zygote, options).map_err(|error| Error::WorkerUnavailable {
-        reason: format!("a worker cannot be asked for: {error}; is a limit on open files in the way?"),
+        reason: match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE) => format!(
+                "a worker cannot be asked for: {error}; each runtime takes two descriptors: raise this process's limit \
+                 (ulimit -n, or resource.setrlimit)"
+            ),
+            _ => format!("a worker cannot be asked for: {error}"),
+        },
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, pidfd_send_signal};
 use crate::clock::Nanos;
 use crate::error::Limit;
 use crate::fork_generation;
+use crate::pool::Lease;
 use crate::process_usage::{Usage, UsageReader};
 
 /// Why the host killed a worker.
@@ -59,6 +60,7 @@ pub(crate) struct Watch {
     deadline: AtomicU64,
     verdict: OnceLock<Verdict>,
     meter: Mutex<Option<Meter>>,
+    lease: Mutex<Option<Lease>>,
 }
 
 #[derive(Debug)]
@@ -80,7 +82,13 @@ impl Watch {
             deadline: AtomicU64::new(u64::MAX),
             verdict: OnceLock::new(),
             meter: Mutex::new(None),
+            lease: Mutex::new(None),
         }
+    }
+
+    /// Gives the lease back when the worker ends.
+    pub(crate) fn hold(&self, lease: Lease) {
+        *self.lease.lock().unwrap_or_else(PoisonError::into_inner) = Some(lease);
     }
 
     pub(crate) fn pid(&self) -> Pid {
@@ -137,6 +145,15 @@ impl Watch {
         self.kill(Verdict::Lost);
     }
 
+    /// Gives back the descriptors through which an idle worker was measured; they are opened again when it is next.
+    pub(crate) fn rest(&self) {
+        if !self.is_busy()
+            && let Ok(mut meter) = self.meter.try_lock()
+        {
+            meter.take();
+        }
+    }
+
     /// Kills the worker unless `request` has ended meanwhile.
     fn kill_during(&self, request: u64, verdict: Verdict) {
         if self.activity.compare_exchange(request, KILLED, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
@@ -156,6 +173,11 @@ impl Watch {
         }
         let first = self.verdict.set(verdict);
         debug_assert!(first.is_ok(), "only the thread that changed `activity` to KILLED comes here");
+        if self.generation == fork_generation::current() {
+            let lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner).take();
+            // Without the lock: it wakes whoever waits for the place.
+            drop(lease);
+        }
     }
 
     /// Checks a busy worker against its limits, kills it when it is over one, and says after how long to look again.

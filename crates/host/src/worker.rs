@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pydeno_wire::message::{ExitStatus, Ready, SandboxMode, SandboxReport};
+use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_send_buffer_size, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Pid;
 
+use crate::clock::Nanos;
 use crate::error::Error;
-use crate::first_words::{StartError, first_event};
+use crate::first_words::{StartError, event_so_far, first_event};
 use crate::options::Options;
 use crate::oversight;
 use crate::session::{Event, Session};
@@ -32,6 +34,16 @@ pub(crate) struct Forthcoming {
     zygote: Arc<Zygote>,
     socket: OwnedFd,
     ticket: Ticket,
+}
+
+/// A worker that has been forked and is confining itself.
+#[derive(Debug)]
+pub(crate) struct Confining {
+    zygote: Arc<Zygote>,
+    socket: OwnedFd,
+    session: Session,
+    watch: Arc<Watch>,
+    until: Nanos,
 }
 
 /// A worker that is confined and waits for its limits.
@@ -58,6 +70,13 @@ impl Forthcoming {
 
     /// Waits until the worker has proved its sandbox.
     pub(crate) fn wait(self, options: &Options) -> Result<Worker, Error> {
+        let mut worker = self.fork(options)?;
+        let first = first_event(&worker.socket, &mut worker.session, START_PATIENCE);
+        worker.judge(first, options)
+    }
+
+    /// Waits until the zygote has forked it, which takes no longer than a fork does.
+    pub(crate) fn fork(self, options: &Options) -> Result<Confining, Error> {
         let Self { zygote, socket, ticket } = self;
         let forked = zygote.receive_worker(ticket).map_err(|error| Error::WorkerUnavailable {
             reason: format!("the zygote could not fork a worker: {error}"),
@@ -71,8 +90,38 @@ impl Forthcoming {
                 cpu: options.max_cpu(),
             },
         ));
-        let mut session = Session::new();
-        match first_event(&socket, &mut session, START_PATIENCE) {
+        let until = Nanos::now().plus(START_PATIENCE);
+        Ok(Confining { zygote, socket, session: Session::new(), watch, until })
+    }
+}
+
+impl Confining {
+    /// The socket on which it reports.
+    pub(crate) fn socket(&self) -> &OwnedFd {
+        &self.socket
+    }
+
+    /// When it has taken too long.
+    pub(crate) fn until(&self) -> Nanos {
+        self.until
+    }
+
+    /// The worker if it has reported, or itself; does not wait for a report.
+    pub(crate) fn advance(
+        mut self: Box<Self>,
+        options: &Options,
+    ) -> Result<Result<Worker, Error>, Box<Self>> {
+        match event_so_far(&self.socket, &mut self.session) {
+            Ok(None) if Nanos::now() < self.until => Err(self),
+            Ok(None) => Ok(self.judge(Err(StartError::Io(Errno::TIMEDOUT.into())), options)),
+            Ok(Some(event)) => Ok(self.judge(Ok(event), options)),
+            Err(error) => Ok(self.judge(Err(error), options)),
+        }
+    }
+
+    fn judge(self, first: Result<Event, StartError>, options: &Options) -> Result<Worker, Error> {
+        let Self { zygote, socket, session, watch, .. } = self;
+        match first {
             Ok(Event::Ready(mut ready)) => {
                 match oversee(watch.pid(), &mut ready.sandbox, options.sandbox) {
                     Ok(()) => Ok(Worker { zygote, socket, session, watch, ready }),

@@ -12,7 +12,7 @@ use pydeno_host::{
     supervisor,
 };
 use pydeno_wire::message::{ConsoleLevel, HostError, JsError};
-use pydeno_wire::{Budget, Text, Value};
+use pydeno_wire::{Text, Value};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::PyVisit;
@@ -39,7 +39,7 @@ pub(crate) struct IsolatedRuntime {
 /// The host's end of a worker's socket, for an event loop to wait on. It stays open for as long as this object lives,
 /// also when the runtime is closed, so that the loop never waits on a number that means something else by then.
 #[pyclass(module = "pydeno._pydeno", frozen)]
-pub(crate) struct Socket(Arc<OwnedFd>);
+pub(crate) struct Socket(pub(crate) Arc<OwnedFd>);
 
 #[pymethods]
 impl Socket {
@@ -48,7 +48,7 @@ impl Socket {
     }
 }
 
-fn this_process(py: Python<'_>, worker: PathBuf) -> PyResult<&'static Arc<Supervisor>> {
+pub(crate) fn this_process(py: Python<'_>, worker: PathBuf) -> PyResult<&'static Arc<Supervisor>> {
     py.detach(|| {
         supervisor(|| {
             let engine_library: Option<OsString> =
@@ -87,17 +87,12 @@ impl IsolatedRuntime {
     #[new]
     fn new(py: Python<'_>, worker: PathBuf, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let settings: Options = options::isolated(options)?;
-        let budget = Budget {
-            bytes: usize::try_from(settings.max_value_bytes).unwrap_or(usize::MAX),
-            nodes: usize::try_from(settings.max_value_nodes).unwrap_or(usize::MAX),
-            depth: settings.max_value_depth,
-        };
-        let callbacks = Callbacks::new(options, budget)?;
+        let callbacks = Callbacks::new(options, options::budget(&settings))?;
         let supervisor = this_process(py, worker)?;
         let runtime = py
             .detach(|| Runtime::new(supervisor, settings))
             .map_err(|error| errors::from_host(py, &error))?;
-        Ok(Self { runtime, callbacks, started: Mutex::default() })
+        Ok(Self::of_runtime(runtime, callbacks))
     }
 
     /// Says through which Python object functions of the guest are called.
@@ -268,6 +263,11 @@ impl IsolatedRuntime {
         errors::layers_to_python(py, &self.runtime.sandbox().layers)
     }
 
+    /// Whether no layer that is required is missing; `layers` says which.
+    fn is_complete(&self) -> bool {
+        self.runtime.sandbox().layers.iter().all(|layer| layer.applied || layer.name == "empty_root")
+    }
+
     #[getter]
     fn worker_pid(&self) -> i32 {
         self.runtime.worker_pid()
@@ -289,6 +289,10 @@ impl IsolatedRuntime {
 }
 
 impl IsolatedRuntime {
+    pub(crate) fn of_runtime(runtime: Runtime, callbacks: Callbacks) -> Self {
+        Self { runtime, callbacks, started: Mutex::default() }
+    }
+
     fn blocking<'py>(
         &self,
         py: Python<'py>,

@@ -13,6 +13,7 @@ mod isolated;
 mod js_function;
 mod loop_turn;
 mod options;
+mod pool;
 mod preflight;
 mod status;
 mod thread_bound;
@@ -33,6 +34,8 @@ mod _pydeno {
     use super::isolated::{IsolatedRuntime, Socket, set_zygote_rotation, shut_down};
     #[pymodule_export]
     use super::js_function::JsFunction;
+    #[pymodule_export]
+    use super::pool::Pool;
     #[pymodule_export]
     use super::preflight::{SourcePolicy, check_source};
     #[pymodule_export]

@@ -65,6 +65,15 @@ pub(crate) fn isolated(options: &Bound<'_, PyDict>) -> PyResult<Options> {
     })
 }
 
+/// What the values of an isolated runtime may be.
+pub(crate) fn budget(options: &Options) -> Budget {
+    Budget {
+        bytes: usize::try_from(options.max_value_bytes).unwrap_or(usize::MAX),
+        nodes: usize::try_from(options.max_value_nodes).unwrap_or(usize::MAX),
+        depth: options.max_value_depth,
+    }
+}
+
 /// The options of a runtime in this process.
 #[derive(Clone, Debug)]
 pub(crate) struct InProcessOptions {
