@@ -48,6 +48,7 @@ bench: $(VENV)/.installed $(VENV)/.dev-tools ## the measurements; they fail on n
 	@$(BIN)/python benches/figures.py
 	@$(BIN)/python benches/check_source.py
 	@$(BIN)/python benches/limits.py
+	@$(BIN)/python benches/density.py
 	cargo bench --locked -p pydeno-engine --bench engine
 	cargo bench --locked -p pydeno-preflight --bench check
 	cargo bench --locked -p pydeno-transform --bench transform
