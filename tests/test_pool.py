@@ -6,13 +6,9 @@ import asyncio
 import functools
 import gc
 import pickle
-import re
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -436,15 +432,3 @@ def test_an_async_pool_serves_one_loop_after_another() -> None:
     assert asyncio.run(main()) == [1, 2]
     assert asyncio.run(main()) == [1, 2]
     pool.close()
-
-
-def programs() -> list[str]:
-    text = (Path(__file__).parent.parent / "docs" / "pools.md").read_text(encoding="utf-8")
-    return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-
-
-@pytest.mark.parametrize("program", programs())
-def test_the_programs_of_the_document_print_what_their_comments_say(program: str) -> None:
-    said = re.findall(r"print\(.*\)  # (.+)$", program, re.MULTILINE)
-    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert finished.stdout.splitlines() == said
