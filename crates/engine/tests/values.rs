@@ -274,7 +274,7 @@ fn a_large_table_crosses_both_ways() {
 
 #[test]
 fn what_is_alike_comes_out_the_same_as_what_is_not() {
-    let mut guest = Guest::new();
+    let guest = Guest::new();
     let at = |x: f64| object([("x", number(x)), ("y", string("y"))]);
     let rows = |count: u32| {
         Value::Array(
