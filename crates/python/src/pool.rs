@@ -21,7 +21,7 @@ use crate::options;
 /// The core of `pydeno.SandboxPool`.
 #[pyclass(module = "pydeno._pydeno", frozen)]
 pub(crate) struct Pool {
-    pool: HostPool,
+    workers: HostPool,
     budget: Budget,
     /// In the order in which the pool numbers them.
     functions: Mutex<Vec<HostFunction>>,
@@ -48,16 +48,16 @@ impl Pool {
         let budget = options::budget(&settings);
         let bootstrap = bootstrap.map(text_from_python).transpose()?;
         let supervisor = this_process(py, worker)?;
-        let pool = py
+        let workers = py
             .detach(|| HostPool::new(supervisor, settings, bootstrap, size, max_workers))
             .map_err(|error| errors::from_host(py, &error))?;
-        Ok(Self { pool, budget, functions: Mutex::default() })
+        Ok(Self { workers, budget, functions: Mutex::default() })
     }
 
     /// A worker that is ready, or `None`. What a runtime reports to is in its own `options`.
     fn take(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Option<IsolatedRuntime>> {
         // It takes a microsecond, for which giving up the interpreter's lock is not worth while.
-        match self.pool.take() {
+        match self.workers.take() {
             Ok(spare) => spare.map(|spare| self.runtime(py, spare, options)).transpose(),
             Err(error) => Err(errors::from_host(py, &error)),
         }
@@ -73,7 +73,7 @@ impl Pool {
         let patience = seconds(timeout)?;
         let mut raised = None;
         let outcome = py.detach(|| {
-            self.pool.checkout(patience, || {
+            self.workers.checkout(patience, || {
                 run_signal_handlers().map_err(|exception| {
                     raised = Some(exception);
                     Interrupted
@@ -89,7 +89,7 @@ impl Pool {
 
     /// Joins the queue.
     fn wait(&self, py: Python<'_>) -> PyResult<u64> {
-        self.pool.wait().map(Ticket::number).map_err(|error| errors::from_host(py, &error))
+        self.workers.wait().map(Ticket::number).map_err(|error| errors::from_host(py, &error))
     }
 
     /// What the ticket has brought, once.
@@ -99,7 +99,7 @@ impl Pool {
         ticket: u64,
         options: &Bound<'_, PyDict>,
     ) -> PyResult<Option<IsolatedRuntime>> {
-        match self.pool.collect(Ticket::from_number(ticket)) {
+        match self.workers.collect(Ticket::from_number(ticket)) {
             Ok(spare) => spare.map(|spare| self.runtime(py, spare, options)).transpose(),
             Err(error) => Err(errors::from_host(py, &error)),
         }
@@ -107,23 +107,23 @@ impl Pool {
 
     /// Leaves the queue.
     fn withdraw(&self, ticket: u64) {
-        self.pool.withdraw(Ticket::from_number(ticket));
+        self.workers.withdraw(Ticket::from_number(ticket));
     }
 
     /// Leaves the queue after `waited` seconds in vain, and raises the error that says so.
     fn time_out(&self, py: Python<'_>, ticket: u64, waited: f64) -> PyResult<()> {
-        let error = self.pool.time_out(Ticket::from_number(ticket), seconds(waited)?);
+        let error = self.workers.time_out(Ticket::from_number(ticket), seconds(waited)?);
         Err(errors::from_host(py, &error))
     }
 
     /// Readable when a ticket has brought something.
     fn bell(&self) -> Socket {
-        Socket(self.pool.bell())
+        Socket(self.workers.bell())
     }
 
     /// Makes the bell silent until it rings again.
     fn hush(&self) {
-        self.pool.hush();
+        self.workers.hush();
     }
 
     /// Makes `functions` visible in workers that are checked out from now on, as `IsolatedRuntime.bind` does.
@@ -143,7 +143,7 @@ impl Pool {
             function,
         });
         let remember = || self.functions.lock().unwrap_or_else(PoisonError::into_inner).extend(bound);
-        self.pool
+        self.workers
             .bind(object.as_ref(), &names, &asynchronous, remember)
             .map_err(|error| errors::from_host(py, &error))
     }
@@ -151,7 +151,7 @@ impl Pool {
     /// The fields of `PoolStats`, in order.
     #[expect(clippy::type_complexity, reason = "one number for each field")]
     fn stats(&self, py: Python<'_>) -> PyResult<(usize, usize, usize, usize, u64, u64, u64, u64, u64)> {
-        let stats = self.pool.stats().map_err(|error| errors::from_host(py, &error))?;
+        let stats = self.workers.stats().map_err(|error| errors::from_host(py, &error))?;
         Ok((
             stats.ready,
             stats.in_use,
@@ -166,11 +166,11 @@ impl Pool {
     }
 
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.pool.close());
+        py.detach(|| self.workers.close());
     }
 
     fn is_closed(&self) -> bool {
-        self.pool.is_closed()
+        self.workers.is_closed()
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -183,7 +183,7 @@ impl Pool {
     }
 
     fn __clear__(&self) {
-        self.pool.close();
+        self.workers.close();
         let functions = std::mem::take(&mut *self.functions.lock().unwrap_or_else(PoisonError::into_inner));
         drop(functions);
     }
