@@ -193,7 +193,6 @@ impl Error {
 }
 
 impl fmt::Display for Error {
-    #[expect(clippy::too_many_lines, reason = "a sentence for each variant")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Js(error) => {
