@@ -151,6 +151,14 @@ def test_the_page_about_checks_has_every_rule_and_only_those() -> None:
     assert found == said
 
 
+def test_the_programs_about_agents_print_what_their_comments_say() -> None:
+    page = (PROJECT / "docs" / "agents.md").read_text(encoding="utf-8")
+    programs = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(programs) == 2
+    for program in programs:
+        assert run(program) == re.findall(r"  # (.+)$", program, re.MULTILINE)
+
+
 def test_the_security_page_lists_the_calls_that_a_worker_can_reach() -> None:
     page = (PROJECT / "docs" / "security.md").read_text(encoding="utf-8")
     section = page.split("## What can be reached")[1].split("\n## ")[0]

@@ -110,3 +110,18 @@ def test_a_plain_chart_is_kept(tmp_path: Path) -> None:
     svg = '<svg xmlns="http://www.w3.org/2000/svg"><text x="1" y="2">10 €</text></svg>'
     assert ChartStore(tmp_path).save_chart("chart", svg) == "chart.svg"
     assert (tmp_path / "chart.svg").read_text(encoding="utf-8") == svg
+
+
+def test_an_agents_session_is_killed_while_it_waits_and_ends_in_another_process() -> None:
+    finished = subprocess.run(
+        [sys.executable, "-u", str(EXAMPLES / "agent_session.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    first, second = finished.stdout.split("the first process ended with -9")
+    assert first.count("tool: stock") == 2
+    assert "waiting: approve({'what': 'order cake'})" in first
+    assert "tool: stock" not in second, "a replay calls no tool"
+    assert "program ended: ordered 10 x cake, approved by Ada" in second

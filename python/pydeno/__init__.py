@@ -10,6 +10,17 @@ are the script's only way out. `Runtime` runs code that you trust in this proces
 8
 """
 
+from ._agent import AgentSandbox
+from ._agent_errors import (
+    JournalError,
+    MaxPauseExceeded,
+    ReplayDivergence,
+    ToolBudgetExceeded,
+    ToolError,
+    ToolFailed,
+    ToolNotFound,
+)
+from ._agent_steps import Done, Failed, ToolCall
 from ._async_isolated import AsyncIsolatedRuntime
 from ._classify import ErrorInfo, classify_error
 from ._config import RuntimeConfig
@@ -48,19 +59,32 @@ from ._pool import AsyncSandboxPool, PoolStats, SandboxPool
 from ._preflight import Finding, PreflightResult, SourcePolicy, check_source
 from ._pydeno import JsFunction, UndefinedType, __version__, undefined
 from ._runtime import Runtime
+from ._session_store import (
+    SessionStore,
+    SQLiteSessionStore,
+    StoredSession,
+    VersionConflict,
+    load_session,
+    save_session,
+)
 from ._status import Layer, SandboxStatus, sandbox_status
+from ._tools import SchemaTool
 
 __all__ = [
+    "AgentSandbox",
+    "AsyncAgentSandbox",
     "AsyncIsolatedRuntime",
     "AsyncSandboxPool",
     "CheckoutTimeout",
     "ConsoleLine",
     "ConversionError",
     "CpuLimitExceeded",
+    "Done",
     "EngineUnavailable",
     "ErrorInfo",
     "EvaluationCancelled",
     "ExecutionResult",
+    "Failed",
     "Finding",
     "Frame",
     "GateContext",
@@ -72,29 +96,42 @@ __all__ = [
     "InvalidInput",
     "IsolatedRuntime",
     "JavaScriptError",
+    "JournalError",
     "JsFunction",
     "Layer",
     "LimitsUnmeasurable",
+    "MaxPauseExceeded",
     "MemoryLimitExceeded",
     "PoolStats",
     "PreflightResult",
     "ProtocolViolation",
     "PydenoError",
+    "ReplayDivergence",
     "Runtime",
     "RuntimeClosed",
     "RuntimeConfig",
     "RuntimeTerminated",
     "RuntimeTimeout",
+    "SQLiteSessionStore",
     "SandboxDegradedWarning",
     "SandboxLayer",
     "SandboxPool",
     "SandboxStatus",
     "SandboxUnavailable",
     "SandboxViolation",
+    "SchemaTool",
+    "SessionStore",
     "SourcePolicy",
+    "StoredSession",
     "ThreadLimitExceeded",
+    "ToolBudgetExceeded",
+    "ToolCall",
+    "ToolError",
+    "ToolFailed",
+    "ToolNotFound",
     "UndefinedType",
     "Verdict",
+    "VersionConflict",
     "WorkerCrashed",
     "__version__",
     "all_of",
@@ -105,8 +142,23 @@ __all__ = [
     "configure_default_runtime",
     "eval",
     "eval_async",
+    "load_session",
     "sandbox_status",
+    "save_session",
     "set_zygote_rotation",
     "static_gate",
     "undefined",
 ]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._async_agent import AsyncAgentSandbox
+
+
+def __getattr__(name: str) -> object:
+    """Import what needs asyncio when it is asked for."""
+    if name == "AsyncAgentSandbox":
+        from ._async_agent import AsyncAgentSandbox
+
+        return AsyncAgentSandbox
+    raise AttributeError(f"module 'pydeno' has no attribute {name!r}")

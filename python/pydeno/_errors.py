@@ -298,6 +298,11 @@ _CLASSES: dict[str, type[PydenoError]] = {
 }
 
 
+def register(*classes: type[PydenoError]) -> None:
+    """Have `from_core` use more classes."""
+    _CLASSES.update({cls.kind: cls for cls in classes})
+
+
 def from_core(kind: str, message: str, runtime_survives: bool, data: dict[str, Any]) -> PydenoError:  # noqa: FBT001
     """Make the exception for an error of the core; the extension module calls it."""
     error = _CLASSES.get(kind, PydenoError)(message)

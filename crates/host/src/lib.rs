@@ -11,6 +11,7 @@
 //! first violation ends it. Nothing here runs JavaScript or knows Python.
 
 mod affinity;
+pub mod agent;
 mod blocking;
 mod cgroup;
 mod clock;

@@ -106,6 +106,22 @@ impl Runtime {
         self.holder.load(Ordering::Relaxed) == this_thread() | CALLING
     }
 
+    /// Whether the guest has nothing left to run before an asynchronous call is answered.
+    pub fn is_waiting(&self) -> bool {
+        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        link.as_ref().is_some_and(|link| link.session.is_waiting())
+    }
+
+    /// Whether the runtime is closed and nobody asked for that.
+    pub(crate) fn was_lost(&self) -> bool {
+        !matches!(self.watch.verdict(), None | Some(Verdict::Closed | Verdict::Terminated))
+    }
+
+    /// Kills a worker that is to be replaced by another.
+    pub(crate) fn abandon(&self) {
+        self.end(Verdict::Lost);
+    }
+
     /// Makes host functions visible to the guest, global or as properties of a global object; `asynchronous` says of each
     /// whether the guest gets a promise. They are numbered from the number that `remember` is given; none of them is
     /// called before it returns.

@@ -342,6 +342,11 @@ impl Session {
         matches!(self.state, State::Blocked)
     }
 
+    /// Whether nothing is left to run before an asynchronous call is answered.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Waiting)
+    }
+
     /// What is to be written to the worker; emptied by the driver.
     pub(crate) fn output(&mut self) -> &mut Vec<u8> {
         &mut self.output

@@ -40,6 +40,7 @@ mod keyword;
 #[cfg(test)]
 mod linear;
 mod literal;
+mod outline;
 mod policy;
 mod punctuators;
 mod reading;
@@ -53,6 +54,7 @@ mod words;
 use std::borrow::Cow;
 
 pub use finding::{Finding, MAX_FINDINGS, Report, Severity};
+pub use outline::{Outline, Start, outline};
 pub use policy::Policy;
 pub use rules::Options;
 pub use scanner::TextKind;

@@ -1,6 +1,7 @@
 //! Errors of the core as Python exceptions. The classes are Python's, in `pydeno._errors`; their choice is by kind.
 
 use pydeno_host::Error;
+use pydeno_host::agent::AgentError;
 use pydeno_wire::Path;
 use pydeno_wire::message::{ExitStatus, Failure, JsError, LayerReport};
 use pyo3::prelude::*;
@@ -27,6 +28,19 @@ pub(crate) fn from_host(py: Python<'_>, error: &Error) -> PyErr {
     let kind = if is_conversion { "conversion" } else { error.kind() };
     filled
         .and_then(|()| make(py, kind, &error.to_string(), error.runtime_survives(), &data))
+        .unwrap_or_else(|error| error)
+}
+
+/// The exception for an error of an agent's session.
+pub(crate) fn from_agent(py: Python<'_>, error: &AgentError) -> PyErr {
+    let data = PyDict::new(py);
+    let filled = match error {
+        AgentError::Runtime(error) => return from_host(py, error),
+        AgentError::Uncaught(uncaught) => fill_js(&data, &uncaught.error),
+        _ => Ok(()),
+    };
+    filled
+        .and_then(|()| make(py, error.kind(), &error.to_string(), error.runtime_survives(), &data))
         .unwrap_or_else(|error| error)
 }
 

@@ -3,6 +3,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python methods arrive by value")]
 
+mod agent;
 mod bytes_like;
 mod errors;
 mod from_python;
@@ -26,6 +27,7 @@ use pyo3::pymodule;
 /// The native core of pydeno.
 #[pymodule]
 mod _pydeno {
+    use super::agent::AgentCore;
     #[pymodule_export]
     use super::errors::display_safe;
     #[pymodule_export]

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// A dict's entry, converted; the front always sets every one.
-fn entry<'py, T>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<T>
+pub(crate) fn entry<'py, T>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py>,
 {
@@ -20,7 +20,7 @@ where
     value.extract::<T>().map_err(Into::into)
 }
 
-fn seconds(options: &Bound<'_, PyDict>, name: &str) -> PyResult<Duration> {
+pub(crate) fn seconds(options: &Bound<'_, PyDict>, name: &str) -> PyResult<Duration> {
     let value: f64 = entry(options, name)?;
     Duration::try_from_secs_f64(value).map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
 }

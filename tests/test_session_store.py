@@ -1,0 +1,129 @@
+"""Sessions in a store: one writer at a time, bounded, and no way back to an older journal."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pydeno
+from pydeno import AgentSandbox, SQLiteSessionStore, VersionConflict, load_session, save_session
+
+KEY = b"k" * 32
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Iterator[SQLiteSessionStore]:
+    with SQLiteSessionStore(tmp_path / "s.db", ttl=100, max_sessions=3, max_bytes=1000, clock=clock) as made:
+        yield made
+
+
+def test_a_session_is_stored_and_goes_on_from_there(store: SQLiteSessionStore) -> None:
+    with AgentSandbox() as session:
+        session.run("globalThis.n = 1")
+        assert save_session(store, "a", session, KEY) == 1
+        session.run("n++")
+        assert save_session(store, "a", session, KEY, version=1) == 2
+    again, version = load_session(store, "a", KEY)
+    with again:
+        assert (again.run("n"), version) == (2, 2)
+
+
+def test_of_two_writers_the_second_is_told(store: SQLiteSessionStore) -> None:
+    assert store.put("a", b"first", expected=0) == 1
+    with pytest.raises(VersionConflict):
+        store.put("a", b"second", expected=0)
+    stored = store.get("a")
+    assert stored is not None
+    assert (stored.data, stored.version) == (b"first", 1)
+
+
+def test_an_older_journal_in_place_of_the_newest_is_noticed(
+    store: SQLiteSessionStore, tmp_path: Path
+) -> None:
+    with AgentSandbox() as session:
+        save_session(store, "a", session, KEY)
+        old = store.get("a")
+        session.run("1")
+        save_session(store, "a", session, KEY, version=1)
+    assert old is not None
+    with sqlite3.connect(tmp_path / "s.db") as database:
+        database.execute("UPDATE sessions SET data = ?", (old.data,))
+    with pytest.raises(pydeno.JournalError):
+        load_session(store, "a", KEY)
+
+
+def test_the_journal_of_another_session_is_noticed(store: SQLiteSessionStore) -> None:
+    with AgentSandbox() as session:
+        save_session(store, "a", session, KEY)
+    stored = store.get("a")
+    assert stored is not None
+    store.put("b", stored.data, expected=0)
+    with pytest.raises(pydeno.JournalError):
+        load_session(store, "b", KEY)
+
+
+def test_a_version_never_goes_back(store: SQLiteSessionStore, clock: Clock) -> None:
+    store.put("a", b"1", expected=0)
+    assert store.delete("a")
+    assert not store.delete("a")
+    assert store.get("a") is None
+    with pytest.raises(VersionConflict):
+        store.put("a", b"2", expected=0)
+    assert store.put("a", b"2", expected=1) == 2
+    clock.now += 101
+    assert store.get("a") is None
+    assert store.version("a") == 2
+
+
+def test_a_lease_is_one_holders_until_it_ends(store: SQLiteSessionStore, clock: Clock) -> None:
+    assert not store.lease("a", "me", 10), "there is no such session"
+    store.put("a", b"1", expected=0)
+    assert store.lease("a", "me", 10)
+    assert store.lease("a", "me", 20), "a holder may have it for longer"
+    assert not store.lease("a", "you", 10)
+    assert not store.release("a", "you")
+    clock.now += 21
+    assert store.lease("a", "you", 10)
+    assert not store.release("a", "me")
+    assert store.release("a", "you")
+
+
+def test_the_oldest_session_that_nobody_holds_makes_room(store: SQLiteSessionStore, clock: Clock) -> None:
+    for name in "abc":
+        clock.now += 1
+        store.put(name, b"x" * 300, expected=0)
+    store.lease("a", "me", 50)
+    store.put("d", b"x" * 300, expected=0)
+    assert [name for name in "abcd" if store.get(name)] == ["a", "c", "d"]
+    store.put("e", b"x" * 600, expected=0)
+    assert [name for name in "abcde" if store.get(name)] == ["a", "e"]
+    with pytest.raises(pydeno.InvalidInput):
+        store.put("f", b"x" * 1001, expected=0)
+    assert [name for name in "abcde" if store.get(name)] == ["a", "e"], "what fails changes nothing"
+
+
+def test_the_file_is_its_owners_alone_and_shared_by_connections(
+    store: SQLiteSessionStore, tmp_path: Path
+) -> None:
+    assert stat.S_IMODE((tmp_path / "s.db").stat().st_mode) == 0o600
+    store.put("a", b"1", expected=0)
+    with SQLiteSessionStore(tmp_path / "s.db") as other, pytest.raises(VersionConflict):
+        other.put("a", b"2", expected=0)
