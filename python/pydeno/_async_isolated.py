@@ -10,6 +10,8 @@ from ._runtime import DEFAULT_NAME
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
+
+    from ._config import Language
     from collections.abc import Callable, Mapping
     from types import TracebackType
     from typing import Any, TypeVar
@@ -100,7 +102,7 @@ class AsyncIsolatedRuntime(IsolatedBase):
             bootstrap = self.config.bootstrap
             if bootstrap is not None:
                 driver = self._driver_for_running_loop()
-                await driver.run(lambda: core.begin_eval(bootstrap, "bootstrap.js"))
+                await driver.run(lambda: core.begin_eval(bootstrap, "bootstrap.js", "js"))
                 self._refuse_if_closed()
             for holder, functions in self._bound_early or []:
                 super()._bind(holder, functions)
@@ -136,24 +138,29 @@ class AsyncIsolatedRuntime(IsolatedBase):
         revoked = [functions.pop(function_name) for _, functions in early if function_name in functions]
         return bool(revoked)
 
-    async def eval(self, code: str, *, name: str = DEFAULT_NAME) -> Any:
+    async def eval(self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
         """Evaluate a script and return the value of its last expression, as `IsolatedRuntime.eval` does.
 
         Raises:
             Exception: As `IsolatedRuntime.eval`, and what `start` raises.
         """
-        return await self.eval_async(code, name=name)
+        return await self.eval_async(code, name=name, language=language)
 
-    async def eval_async(self, code: str, *, name: str = DEFAULT_NAME) -> Any:
+    async def eval_async(self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
         """The same as `eval`."""
         await self.start()
-        return await super().eval_async(code, name=name)
+        return await super().eval_async(code, name=name, language=language)
 
     async def execute(  # type: ignore[override]
-        self, code: str, *, name: str = DEFAULT_NAME, max_output: int = MAX_OUTPUT
+        self,
+        code: str,
+        *,
+        name: str = DEFAULT_NAME,
+        language: Language = "js",
+        max_output: int = MAX_OUTPUT,
     ) -> ExecutionResult:
         """Evaluate a script and return everything that came of it as data, as `IsolatedRuntime.execute` does."""
-        return await self.execute_async(code, name=name, max_output=max_output)
+        return await self.execute_async(code, name=name, language=language, max_output=max_output)
 
     def _call_function(self, function: JsFunction, arguments: tuple[Any, ...]) -> Any:
         if self._core.is_calling():

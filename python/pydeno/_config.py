@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     ConsoleLevel = Literal["debug", "log", "info", "warn", "error"]
+    Language = Literal["js", "ts"]
 
 #: The longest time that may be asked for, in seconds: a year.
 MAX_SECONDS = 366 * 86400.0
@@ -128,6 +129,12 @@ def check_name(name: object) -> None:
         raise TypeError(f"name must be str, not {type(name).__name__}")
     if "\n" in name or any("\ud800" <= character <= "\udfff" for character in name):
         raise InvalidInput(f"the name of a script must be one line of well-formed text, not {name[:100]!r}")
+
+
+def check_language(language: object) -> None:
+    """Refuse what scripts cannot be written in."""
+    if language not in ("js", "ts"):
+        raise InvalidInput(f"language must be 'js' or 'ts', not {language!r}")
 
 
 def check_callable(value: object, name: str) -> None:

@@ -15,6 +15,7 @@ from ._runtime import DEFAULT_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._config import Language
     from collections.abc import Callable
     from typing import Any
 
@@ -59,7 +60,7 @@ def _with_functions(state: _Default, options: dict[str, Any]) -> IsolatedRuntime
 
 
 def eval(  # noqa: A001 - it is `pydeno.eval`
-    code: str, *, name: str = DEFAULT_NAME
+    code: str, *, name: str = DEFAULT_NAME, language: Language = "js"
 ) -> Any:
     """Evaluate a script in the default runtime, as `IsolatedRuntime.eval` does.
 
@@ -70,15 +71,15 @@ def eval(  # noqa: A001 - it is `pydeno.eval`
     >>> pydeno.eval("[3, 1, 2].toSorted()")
     [1, 2, 3]
     """
-    return _runtime().eval(code, name=name)
+    return _runtime().eval(code, name=name, language=language)
 
 
-async def eval_async(code: str, *, name: str = DEFAULT_NAME) -> Any:
+async def eval_async(code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
     """Evaluate a script in the default runtime on the running event loop, as `IsolatedRuntime.eval_async` does."""
     import asyncio
 
     runtime = await asyncio.get_running_loop().run_in_executor(None, _runtime)
-    return await runtime.eval_async(code, name=name)
+    return await runtime.eval_async(code, name=name, language=language)
 
 
 def bind_function(name: str, function: Callable[..., object]) -> None:

@@ -15,6 +15,7 @@ from ._status import _Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._config import Language
     from collections.abc import Callable, Generator, Mapping
     from types import TracebackType
     from typing import Any, TypeVar
@@ -267,14 +268,14 @@ class SandboxPool(PoolBase):
             core = self._core.checkout(options, self._checkout_timeout)
         return self._runtime(IsolatedRuntime, core, console, stacklevel + 1)
 
-    def eval(self, code: str, *, name: str = DEFAULT_NAME) -> Any:
+    def eval(self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
         """Evaluate a script in a runtime of its own, as `IsolatedRuntime.eval` does.
 
         Raises:
             Exception: As `checkout` and `IsolatedRuntime.eval`.
         """
         with self._checkout(stacklevel=2) as runtime:
-            return runtime.eval(code, name=name)
+            return runtime.eval(code, name=name, language=language)
 
     def __enter__(self: Self) -> Self:
         """Use the pool as a context manager that closes it."""
@@ -338,14 +339,14 @@ class AsyncSandboxPool(PoolBase):
             self._window = TicketWindow(self._core, loop)
         return self._window
 
-    async def eval(self, code: str, *, name: str = DEFAULT_NAME) -> Any:
+    async def eval(self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
         """Evaluate a script in a runtime of its own, as `AsyncIsolatedRuntime.eval` does.
 
         Raises:
             Exception: As `checkout` and `AsyncIsolatedRuntime.eval`.
         """
         async with self.checkout() as runtime:
-            return await runtime.eval(code, name=name)
+            return await runtime.eval(code, name=name, language=language)
 
     async def __aenter__(self: Self) -> Self:
         """Use the pool as a context manager that closes it."""

@@ -8,6 +8,7 @@ from ._config import (
     RuntimeConfig,
     check_callable,
     check_host_function,
+    check_language,
     check_name,
     check_source,
     core_options,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from ._console import ConsoleLine
     from ._event_loop import LoopDriver, PrivateLoop
+    from ._config import Language
     from ._gates import Gate
     from ._pydeno import IsolatedRuntime as IsolatedCore
     from ._pydeno import JsFunction
@@ -108,7 +110,7 @@ class RuntimeBase:
         """Take a core into use and run the bootstrap script."""
         self._own(core)
         if self.config.bootstrap is not None:
-            core.eval(self.config.bootstrap, "bootstrap.js")
+            core.eval(self.config.bootstrap, "bootstrap.js", "js")
 
     def _own(self, core: InProcessRuntime | IsolatedCore) -> None:
         self._core = core
@@ -137,7 +139,7 @@ class RuntimeBase:
         await pass_gate_async(self._gate, self._gate_timeout, code, context)
         return code
 
-    def eval(self, code: str, *, name: str = DEFAULT_NAME) -> Any:
+    def eval(self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
         """Evaluate a script and return the value of its last expression.
 
         State persists: `let`, `const`, functions and classes of one evaluation are there in the next. When the value
@@ -170,11 +172,12 @@ class RuntimeBase:
             TypeError: `code` or `name` is not `str`.
         """
         code = self._checked(code, name)
+        check_language(language)
         if self._asynchronous:
-            return self._blocking_on_a_loop(lambda: self._core.begin_eval(code, name))
-        return self._core.eval(code, name)
+            return self._blocking_on_a_loop(lambda: self._core.begin_eval(code, name, language))
+        return self._core.eval(code, name, language)
 
-    async def eval_async(self, code: str, *, name: str = DEFAULT_NAME) -> Any:
+    async def eval_async(self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
         """Evaluate a script as `eval` does, on the running event loop.
 
         Evaluations of one runtime overlap where they wait for async host functions. When the awaiting task is cancelled
@@ -185,16 +188,23 @@ class RuntimeBase:
             Exception: As `eval`.
         """
         code = await self._checked_async(code, name)
-        return await self._driver_for_running_loop().run(lambda: self._core.begin_eval(code, name))
+        check_language(language)
+        return await self._driver_for_running_loop().run(lambda: self._core.begin_eval(code, name, language))
 
     def execute(
-        self, code: str, *, name: str = DEFAULT_NAME, max_output: int = MAX_OUTPUT
+        self,
+        code: str,
+        *,
+        name: str = DEFAULT_NAME,
+        language: Language = "js",
+        max_output: int = MAX_OUTPUT,
     ) -> ExecutionResult:
         """Evaluate a script and return everything that came of it, errors included, as data.
 
         Args:
             code: The script.
             name: What to call it in stacks and errors.
+            language: `"js"`, or `"ts"` for TypeScript, whose types are removed and not checked.
             max_output: How much of each stream is kept, in code points. Console output needs a console: pass
                 `capture_console=True`, or `enable_console=True` in the configuration.
 
@@ -207,7 +217,7 @@ class RuntimeBase:
         result, exception = None, None
         self._console.add_sink(output)
         try:
-            result = self.eval(code, name=name)
+            result = self.eval(code, name=name, language=language)
         except PydenoError as error:
             exception = error
         finally:
@@ -215,7 +225,12 @@ class RuntimeBase:
         return ExecutionResult(output=output, result=result, exception=exception)
 
     async def execute_async(
-        self, code: str, *, name: str = DEFAULT_NAME, max_output: int = MAX_OUTPUT
+        self,
+        code: str,
+        *,
+        name: str = DEFAULT_NAME,
+        language: Language = "js",
+        max_output: int = MAX_OUTPUT,
     ) -> ExecutionResult:
         """Evaluate a script as `execute` does, on the running event loop.
 
@@ -229,7 +244,7 @@ class RuntimeBase:
         result, exception = None, None
         self._console.add_sink(output)
         try:
-            result = await self.eval_async(code, name=name)
+            result = await self.eval_async(code, name=name, language=language)
         except PydenoError as error:
             exception = error
         finally:

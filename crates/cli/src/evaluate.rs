@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 
 use pydeno_host::{Error, HostFunctions, Interrupted, Options, Runtime, supervisor};
-use pydeno_wire::message::{ConsoleLevel, Frame, HostError, JsError};
+use pydeno_wire::message::{ConsoleLevel, Frame, HostError, JsError, Language};
 use pydeno_wire::{Text, Value};
 
 use crate::arguments::{Input, MAX_INPUT, Output};
@@ -19,9 +19,11 @@ pub(crate) fn run(input: &Input, options: Options, output: Output) -> Exit {
             return Exit::Usage;
         }
     };
+    let is_typescript = [".ts", ".mts", ".cts"].iter().any(|suffix| name.ends_with(suffix));
+    let language = if is_typescript { Language::TypeScript } else { Language::JavaScript };
     let outcome = supervisor(worker_binary::find)
         .and_then(|supervisor| Runtime::new(supervisor, options))
-        .and_then(|runtime| runtime.eval(source, &name, &mut NoHost));
+        .and_then(|runtime| runtime.eval(source, &name, language, &mut NoHost));
     match outcome {
         Ok(value) => print_value(&value, output),
         Err(error) => print_error(&error, output),

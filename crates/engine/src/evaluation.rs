@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use pydeno_wire::message::{Failure, HostError, JsError};
+use pydeno_wire::message::{Failure, HostError, JsError, Language};
 use pydeno_wire::{Text, Value};
 
 use crate::conversion_error::ConversionError;
@@ -12,7 +12,18 @@ use crate::ffi::{EngineString, Kept, Local, ScriptError, Thrown};
 use crate::isolate::Isolate;
 use crate::prelude::Settled;
 use crate::requests::{Awaited, CallId, Ended, Request, RequestId, Running};
-use crate::{exception, export, host_function, import, syntax};
+use crate::{exception, export, host_function, import, language, syntax};
+
+/// A script as its author wrote it.
+#[derive(Clone, Copy, Debug)]
+pub struct Script<'s> {
+    /// Its text.
+    pub source: &'s Text,
+    /// Its name in stacks and errors.
+    pub name: &'s str,
+    /// What it is written in.
+    pub language: Language,
+}
 
 /// How far a request has come.
 enum Progress {
@@ -39,7 +50,16 @@ impl Isolate {
     /// With the panic of a host function, of the console hook or of the cancel question, once the engine has returned. The
     /// request is gone then, without an end; so it is with every method that runs guest code.
     pub fn begin_eval(&self, request: RequestId, source: &Text, name: &str, limits: &EvalLimits<'_>) {
-        if let Some(ended) = self.evaluate(request, source, name, limits) {
+        self.begin_script(request, &Script { source, name, language: Language::JavaScript }, limits);
+    }
+
+    /// As [`begin_eval`](Self::begin_eval), for a script in any [`Language`]. `await` may stand at its top level.
+    ///
+    /// # Panics
+    ///
+    /// As [`begin_eval`](Self::begin_eval).
+    pub fn begin_script(&self, request: RequestId, script: &Script<'_>, limits: &EvalLimits<'_>) {
+        if let Some(ended) = self.evaluate(request, script, limits) {
             self.shared.requests.tell(ended);
         }
     }
@@ -56,7 +76,7 @@ impl Isolate {
         arguments: &[Value],
         limits: &EvalLimits<'_>,
     ) {
-        let ended = self.begin(request, limits, || self.invoke(function, arguments));
+        let ended = self.begin(request, limits, || Ok((self.invoke(function, arguments)?, false)));
         if let Some(ended) = ended {
             self.shared.requests.tell(ended);
         }
@@ -114,7 +134,8 @@ impl Isolate {
     ///
     /// As [`begin_eval`](Self::begin_eval).
     pub fn eval(&self, source: &Text, name: &str, limits: &EvalLimits<'_>) -> Result<Value, Failure> {
-        if let Some(ended) = self.evaluate(Self::EVAL, source, name, limits) {
+        let script = Script { source, name, language: Language::JavaScript };
+        if let Some(ended) = self.evaluate(Self::EVAL, &script, limits) {
             return ended.outcome;
         }
         let requests = &self.shared.requests;
@@ -126,23 +147,23 @@ impl Isolate {
         requests.take_ended_of(Self::EVAL).map_or(Err(Failure::NeverSettles), |ended| ended.outcome)
     }
 
-    fn evaluate(
-        &self,
-        request: RequestId,
-        source: &Text,
-        name: &str,
-        limits: &EvalLimits<'_>,
-    ) -> Option<Ended> {
+    fn evaluate(&self, request: RequestId, script: &Script<'_>, limits: &EvalLimits<'_>) -> Option<Ended> {
         let table = self.context.table();
-        let source = EngineString::new(table, source);
-        let name = EngineString::from_str(table, name);
+        let name = EngineString::from_str(table, script.name);
         self.begin(request, limits, || {
-            self.context.evaluate(&source, &name).map_err(|error| match error {
+            let prepared = language::prepare(script, &self.shared.positions)?;
+            let source = EngineString::new(table, &prepared.text);
+            let value = self.context.evaluate(&source, &name).map_err(|error| match error {
                 ScriptError::Syntax { message, line } => {
-                    syntax::error(&self.context, &source, &name, &message, line)
+                    let mut failure = syntax::error(&self.context, &source, &name, &message, line);
+                    if let Failure::Js(error) = &mut failure {
+                        self.shared.positions.lead_back(error);
+                    }
+                    failure
                 }
                 ScriptError::Thrown(thrown) => self.describe(thrown),
-            })
+            })?;
+            Ok((value, prepared.is_wrapped))
         })
     }
 
@@ -163,7 +184,7 @@ impl Isolate {
         &'s self,
         request: RequestId,
         limits: &EvalLimits<'_>,
-        start: impl FnOnce() -> Result<Local<'s>, Failure>,
+        start: impl FnOnce() -> Result<(Local<'s>, bool), Failure>,
     ) -> Option<Ended> {
         let shared = &*self.shared;
         let requests = &shared.requests;
@@ -181,11 +202,11 @@ impl Isolate {
         };
         let running = Running { request, budget: limits.budget };
         let progress = self.step(running, bounds, limits.cancelled, || {
-            let value = match start() {
-                Ok(value) => value,
+            let (value, is_wrapped) = match start() {
+                Ok(started) => started,
                 Err(failure) => return Progress::Ended(Err(failure)),
             };
-            self.progress_of(value, running, nesting > 0)
+            self.progress_of(value, running, nesting > 0, is_wrapped)
                 .unwrap_or_else(|failure| Progress::Ended(Err(failure)))
         });
         let ended = match progress {
@@ -255,8 +276,15 @@ impl Isolate {
         }
     }
 
-    /// How far a request has come whose script or function has this value.
-    fn progress_of(&self, value: Local<'_>, running: Running, is_nested: bool) -> Result<Progress, Failure> {
+    /// How far a request has come whose script or function has this value, or, of a wrapped one, has it in the record that
+    /// the promise is fulfilled with.
+    fn progress_of(
+        &self,
+        value: Local<'_>,
+        running: Running,
+        is_nested: bool,
+        is_wrapped: bool,
+    ) -> Result<Progress, Failure> {
         let (context, shared) = (&self.context, &*self.shared);
         self.go_on_unless_stopped()?;
         let waits = !is_nested && shared.requests.calls_of_outermost.get() > 0;
@@ -275,7 +303,12 @@ impl Isolate {
             // Reactions do not run before the host function around it has returned, so this is all that can be told.
             Settled::Pending(_) if is_nested => return Err(Failure::CannotWait),
             Settled::Pending(ending) => {
-                return Ok(Progress::Waits(Awaited::Promise(Kept::new(context, ending))));
+                let awaited = if is_wrapped { Awaited::Wrapped } else { Awaited::Promise };
+                return Ok(Progress::Waits(awaited(Kept::new(context, ending))));
+            }
+            Settled::Fulfilled(record) if is_wrapped => {
+                let value = self.unwrapped(record)?;
+                return self.progress_of(value, running, is_nested, false);
             }
             Settled::Itself => value,
             Settled::Fulfilled(value) => value,
@@ -285,6 +318,11 @@ impl Isolate {
         } else {
             self.export(value, running).map(|value| Progress::Ended(Ok(value)))
         }
+    }
+
+    /// The value in the record that a script with `await` at its top level gives.
+    fn unwrapped(&self, record: Local<'_>) -> Result<Local<'_>, Failure> {
+        self.shared.prelude.wrapped(&self.context, record).map_err(|thrown| self.describe(thrown))
     }
 
     fn export(&self, value: Local<'_>, running: Running) -> Result<Value, Failure> {
@@ -332,7 +370,9 @@ impl Isolate {
     fn advance(&self, cancelled: &dyn Fn() -> bool) {
         let requests = &self.shared.requests;
         loop {
-            if let Some(request) = requests.take(|pending| self.can_end(pending)) {
+            if let Some(request) = requests.take(|pending| self.can_be_unwrapped(pending)) {
+                self.unwrap(request, cancelled);
+            } else if let Some(request) = requests.take(|pending| self.can_end(pending)) {
                 let outcome = self.end_of(&request, cancelled);
                 requests.tell(requests.end(request.id, outcome));
             } else if let Some((call, outcome)) = requests.take_late_settlement() {
@@ -351,15 +391,48 @@ impl Isolate {
         self.end_what_nothing_can_settle();
     }
 
+    fn can_be_unwrapped(&self, request: &Request) -> bool {
+        let Awaited::Wrapped(ending) = &request.awaited else { return false };
+        let prelude = &self.shared.prelude;
+        !self.shared.deadline.stops_everything()
+            && matches!(prelude.ending(&self.context, ending.get(&self.context)), Ok(Settled::Fulfilled(_)))
+    }
+
+    /// Goes on with a request whose script has come to its end and left a record with its value.
+    fn unwrap(&self, request: Request, cancelled: &dyn Fn() -> bool) {
+        let (context, requests) = (&self.context, &self.shared.requests);
+        let Request { id, bounds, budget, calls, awaited } = request;
+        let Awaited::Wrapped(ending) = &awaited else { return };
+        requests.calls_of_outermost.set(calls);
+        let running = Running { request: id, budget };
+        let progress = self.step(running, bounds, cancelled, || {
+            let record = match self.shared.prelude.ending(context, ending.get(context)) {
+                Ok(Settled::Fulfilled(record)) => record,
+                _ => return Progress::Ended(Err(Failure::NeverSettles)),
+            };
+            self.unwrapped(record)
+                .and_then(|value| self.progress_of(value, running, false, false))
+                .unwrap_or_else(|failure| Progress::Ended(Err(failure)))
+        });
+        match progress {
+            Progress::Ended(outcome) => requests.tell(requests.end(id, outcome)),
+            Progress::Waits(awaited) => {
+                let calls = requests.calls_of_outermost.get();
+                requests.wait(Request { id, bounds, budget, calls, awaited });
+            }
+        }
+    }
+
     fn can_end(&self, request: &Request) -> bool {
         if self.shared.deadline.stops_everything() {
             return false;
         }
         match &request.awaited {
             Awaited::Value(_) => request.calls == 0,
-            Awaited::Promise(ending) => {
+            Awaited::Promise(ending) | Awaited::Wrapped(ending) => {
                 match self.shared.prelude.ending(&self.context, ending.get(&self.context)) {
                     Ok(Settled::Rejected(_)) | Err(_) => true,
+                    Ok(Settled::Fulfilled(_)) if matches!(request.awaited, Awaited::Wrapped(_)) => false,
                     Ok(Settled::Fulfilled(_)) => request.calls == 0,
                     Ok(_) => false,
                 }
@@ -374,11 +447,15 @@ impl Isolate {
         let progress = self.step(running, request.bounds, cancelled, || {
             let value = match &request.awaited {
                 Awaited::Value(value) => Ok(value.get(context)),
-                Awaited::Promise(ending) => match self.shared.prelude.ending(context, ending.get(context)) {
-                    Ok(Settled::Fulfilled(value)) => Ok(value),
-                    Ok(Settled::Rejected(reason)) | Err(Thrown(reason)) => Err(self.describe(Thrown(reason))),
-                    Ok(Settled::Pending(_) | Settled::Itself) => Err(Failure::NeverSettles),
-                },
+                Awaited::Promise(ending) | Awaited::Wrapped(ending) => {
+                    match self.shared.prelude.ending(context, ending.get(context)) {
+                        Ok(Settled::Fulfilled(value)) => Ok(value),
+                        Ok(Settled::Rejected(reason)) | Err(Thrown(reason)) => {
+                            Err(self.describe(Thrown(reason)))
+                        }
+                        Ok(Settled::Pending(_) | Settled::Itself) => Err(Failure::NeverSettles),
+                    }
+                }
             };
             Progress::Ended(value.and_then(|value| self.export(value, running)))
         });
@@ -445,7 +522,9 @@ impl Isolate {
             // Nothing of the guest is looked at any more.
             return Failure::Js(JsError::default());
         }
-        Failure::Js(exception::describe(&self.context, &self.shared, thrown))
+        let mut error = exception::describe(&self.context, &self.shared, thrown);
+        self.shared.positions.lead_back(&mut error);
+        Failure::Js(error)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::ffi::{Context, EngineString, NativeFunction, StackRoom, retire_alternate_stack};
 use crate::held_functions::HeldFunctions;
 use crate::host_function::{self, BindError, HostFunction};
+use crate::language::Positions;
 use crate::prelude::Prelude;
 use crate::random::{Generator, RandomSource};
 use crate::requests::Requests;
@@ -114,6 +115,7 @@ pub(crate) struct Shared {
     pub(crate) held: HeldFunctions,
     pub(crate) requests: Requests,
     pub(crate) stack: StackRoom,
+    pub(crate) positions: Positions,
 }
 
 impl Isolate {
@@ -143,6 +145,7 @@ impl Isolate {
             held: HeldFunctions::default(),
             requests: Requests::default(),
             stack: StackRoom::of_this_thread(),
+            positions: Positions::default(),
         });
         let random = Generator::new(options.random).map_err(IsolateError::Random)?;
         functions.push(random.install(&context, &shared.prelude));

@@ -281,6 +281,15 @@ impl Prelude {
         }
     }
 
+    /// The value in the record that a script with `await` at its top level leaves.
+    pub(crate) fn wrapped<'c>(
+        &self,
+        context: &'c Context,
+        record: Local<'_>,
+    ) -> Result<Local<'c>, Thrown<'c>> {
+        context.get(record, &self.ending_value)
+    }
+
     /// Calls a function of the guest; the record of how that ended is for [`Self::returned`] to read.
     pub(crate) fn invoke<'c>(
         &self,

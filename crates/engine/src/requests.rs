@@ -45,6 +45,8 @@ pub(crate) enum Awaited {
     Value(Kept),
     /// How a promise ends, in the prelude's record.
     Promise(Kept),
+    /// The same of a promise whose value stands in a record: that of a script with `await` at its top level.
+    Wrapped(Kept),
 }
 
 /// An asynchronous call in flight: on whose behalf, and how to settle its promise.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pydeno_wire::message::HostError;
+use pydeno_wire::message::{HostError, Language};
 use pydeno_wire::{Text, Value};
 use rustix::net::RecvFlags;
 
@@ -44,10 +44,12 @@ pub struct Ended {
 
 impl Runtime {
     /// Begins an evaluation and returns its number; its end is told by [`advance`](Self::advance).
-    pub fn begin_eval(&self, source: Text, name: &str) -> Result<u64, Error> {
+    pub fn begin_eval(&self, source: Text, name: &str, language: Language) -> Result<u64, Error> {
         self.check_source(&source)?;
         self.begin(|link| {
-            link.session.eval(Nanos::now(), source, name.to_owned()).map_err(|error| too_long(&error))
+            link.session
+                .eval(Nanos::now(), source, name.to_owned(), language)
+                .map_err(|error| too_long(&error))
         })
     }
 

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
-use pydeno_wire::message::{ExitStatus, Failure, SandboxReport};
+use pydeno_wire::message::{ExitStatus, Failure, Language, SandboxReport};
 use pydeno_wire::{EncodeError, Text, Value};
 
 use crate::blocking;
@@ -150,7 +150,13 @@ impl Runtime {
     /// Evaluates a script and returns the value of its last expression.
     ///
     /// Asynchronous host functions need an event loop, see [`begin_eval`](Self::begin_eval).
-    pub fn eval(&self, source: Text, name: &str, host: &mut dyn HostFunctions) -> Result<Value, Error> {
+    pub fn eval(
+        &self,
+        source: Text,
+        name: &str,
+        language: Language,
+        host: &mut dyn HostFunctions,
+    ) -> Result<Value, Error> {
         self.check_source(&source)?;
         let turn = self.turn(host)?;
         let mut guard = self.enter()?;
@@ -159,7 +165,7 @@ impl Runtime {
             return Err(Error::Busy);
         }
         self.tell_released(link);
-        let begun = link.session.eval(Nanos::now(), source, name.to_owned());
+        let begun = link.session.eval(Nanos::now(), source, name.to_owned(), language);
         let request = begun.map_err(|error| too_long(&error))?;
         let outcome = blocking::run(self, guard, request, host);
         drop(turn);

@@ -12,8 +12,8 @@ use pydeno_wire::codec::bounds;
 use pydeno_wire::frame::{FrameReader, encode_frame};
 use pydeno_wire::message::{BUILD, CONSOLE_BYTES, CONSOLE_LINE_BYTES};
 use pydeno_wire::message::{
-    Binding, ConsoleLevel, Failure, HostError, HostMessage, JsError, Limits, Ready, SandboxReport, Start,
-    WorkerMessage,
+    Binding, ConsoleLevel, Failure, HostError, HostMessage, JsError, Language, Limits, Ready, SandboxReport,
+    Start, WorkerMessage,
 };
 use pydeno_wire::{Budget, EncodeError, Message, Text, Value};
 
@@ -219,9 +219,15 @@ impl Session {
     /// # Errors
     ///
     /// The source or its name is longer than a message may hold: nothing was sent.
-    pub(crate) fn eval(&mut self, now: Nanos, source: Text, name: String) -> Result<u64, EncodeError> {
+    pub(crate) fn eval(
+        &mut self,
+        now: Nanos,
+        source: Text,
+        name: String,
+        language: Language,
+    ) -> Result<u64, EncodeError> {
         let id = self.last_request + 1;
-        self.push(&HostMessage::Eval { id, source, name, timeout_ms: self.timeout_ms() })?;
+        self.push(&HostMessage::Eval { id, source, name, language, timeout_ms: self.timeout_ms() })?;
         self.begin(now, id);
         Ok(id)
     }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use pydeno_engine::{Ended, Engine, EvalLimits, Isolate, IsolateOptions, StepLimits, Surface};
+use pydeno_engine::{Ended, Engine, EvalLimits, Isolate, IsolateOptions, Script, StepLimits, Surface};
 use pydeno_host::Error;
 use pydeno_wire::message::{Failure, HostError};
 use pydeno_wire::{Text, Value};
@@ -104,15 +104,17 @@ impl InProcessRuntime {
         py: Python<'py>,
         source: &Bound<'py, PyString>,
         name: &str,
+        language: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let source = text_from_python(source)?;
+        let language = options::language(language)?;
         let inner = self.enter(py)?;
         if !inner.shared.running.borrow().is_empty() {
             return Err(errors::from_host(py, &Error::Reentrant));
         }
         inner.shared.callbacks.forget_raised();
         let request = self.begin(py, inner, |isolate, request, limits| {
-            isolate.begin_eval(request, &source, name, limits);
+            isolate.begin_script(request, &Script { source: &source, name, language }, limits);
         })?;
         self.finish(py, inner, request)
     }
@@ -130,14 +132,21 @@ impl InProcessRuntime {
     }
 
     /// Begins an evaluation and returns its number; `advance` tells of its end.
-    fn begin_eval(&self, py: Python<'_>, source: &Bound<'_, PyString>, name: &str) -> PyResult<u64> {
+    fn begin_eval(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyString>,
+        name: &str,
+        language: &str,
+    ) -> PyResult<u64> {
         let source = text_from_python(source)?;
+        let language = options::language(language)?;
         let inner = self.enter(py)?;
         if !inner.shared.running.borrow().is_empty() {
             return Err(errors::from_host(py, &Error::Reentrant));
         }
         self.begin(py, inner, |isolate, request, limits| {
-            isolate.begin_eval(request, &source, name, limits);
+            isolate.begin_script(request, &Script { source: &source, name, language }, limits);
         })
     }
 

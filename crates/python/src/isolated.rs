@@ -106,10 +106,12 @@ impl IsolatedRuntime {
         py: Python<'py>,
         source: &Bound<'py, PyString>,
         name: &str,
+        language: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let source = text_from_python(source)?;
+        let language = options::language(language)?;
         self.callbacks.forget_raised();
-        self.blocking(py, |host| self.runtime.eval(source, name, host))
+        self.blocking(py, |host| self.runtime.eval(source, name, language, host))
     }
 
     /// Calls a function of the guest.
@@ -124,10 +126,18 @@ impl IsolatedRuntime {
     }
 
     /// Begins an evaluation and returns its number; `advance` tells of its end.
-    fn begin_eval(&self, py: Python<'_>, source: &Bound<'_, PyString>, name: &str) -> PyResult<u64> {
+    fn begin_eval(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyString>,
+        name: &str,
+        language: &str,
+    ) -> PyResult<u64> {
         let source = text_from_python(source)?;
+        let language = options::language(language)?;
         self.tell_released();
-        py.detach(|| self.runtime.begin_eval(source, name)).map_err(|error| errors::from_host(py, &error))
+        py.detach(|| self.runtime.begin_eval(source, name, language))
+            .map_err(|error| errors::from_host(py, &error))
     }
 
     /// Begins a call of a guest's function, like `begin_eval`.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pydeno_host::{JitTier, Options, WorkerStart};
 use pydeno_wire::Budget;
-use pydeno_wire::message::SandboxMode;
+use pydeno_wire::message::{Language, SandboxMode};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -23,6 +23,15 @@ where
 pub(crate) fn seconds(options: &Bound<'_, PyDict>, name: &str) -> PyResult<Duration> {
     let value: f64 = entry(options, name)?;
     Duration::try_from_secs_f64(value).map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
+}
+
+/// The language of a script, by its name.
+pub(crate) fn language(name: &str) -> PyResult<Language> {
+    match name {
+        "js" => Ok(Language::JavaScript),
+        "ts" => Ok(Language::TypeScript),
+        other => Err(PyValueError::new_err(format!("no language is named {other:?}"))),
+    }
 }
 
 /// The options of an isolated runtime.

@@ -22,6 +22,8 @@ pub enum HostMessage {
         source: Text,
         /// The script's name in stacks and errors.
         name: String,
+        /// What it is written in.
+        language: Language,
         /// How long the guest may run, in milliseconds, time spent in host functions not counted.
         timeout_ms: u64,
     },
@@ -55,6 +57,16 @@ pub enum HostMessage {
         /// The evaluation's id.
         id: u64,
     },
+}
+
+/// What a script is written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Language {
+    /// JavaScript.
+    #[default]
+    JavaScript,
+    /// TypeScript, whose types are removed and not checked.
+    TypeScript,
 }
 
 /// What a worker is told before anything else.

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use pydeno_engine::{Ended, Engine, EvalLimits, Isolate, IsolateOptions, StepLimits, Surface};
+use pydeno_engine::{Ended, Engine, EvalLimits, Isolate, IsolateOptions, Script, StepLimits, Surface};
 use pydeno_sandbox::{Layer, Request};
 use pydeno_wire::message::{BUILD, CONSOLE_BYTES, CONSOLE_LINE_BYTES};
 use pydeno_wire::message::{
@@ -177,9 +177,9 @@ impl Worker {
     fn take(self: &Rc<Self>, message: HostMessage) {
         match message {
             HostMessage::Bind(bindings) => bindings.into_iter().for_each(|binding| self.bind(binding)),
-            HostMessage::Eval { id, source, name, timeout_ms } => {
+            HostMessage::Eval { id, source, name, language, timeout_ms } => {
                 self.request(id, timeout_ms, |limits| {
-                    self.isolate.begin_eval(id, &source, &name, limits);
+                    self.isolate.begin_script(id, &Script { source: &source, name: &name, language }, limits);
                 });
             }
             HostMessage::Invoke { id, function, arguments, timeout_ms, within: _ } => {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use pydeno_wire::message::Language;
 use pydeno_wire::message::{ConsoleLevel, HostError, JsError};
 use pydeno_wire::{Text, Value};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -212,7 +213,7 @@ impl Keeper<'_> {
 
 impl Booting {
     fn begin(runtime: Runtime, bootstrap: Text) -> Result<Box<Self>, Error> {
-        runtime.begin_eval(bootstrap, "bootstrap.js")?;
+        runtime.begin_eval(bootstrap, "bootstrap.js", Language::JavaScript)?;
         let socket = runtime.socket().ok_or(Error::Closed)?;
         let (progress, heard) = (Progress::default(), Heard::default());
         Ok(Box::new(Self { runtime, socket, progress, heard }))

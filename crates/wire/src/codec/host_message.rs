@@ -7,7 +7,7 @@ use super::bounds::{
 use super::error::{DecodeError, EncodeError};
 use super::record::{RECORD_OVERHEAD, RecordReader, RecordWriter, read_message, write_message};
 use crate::budget::Budget;
-use crate::message::{Binding, HostError, HostMessage, Limits, Start};
+use crate::message::{Binding, HostError, HostMessage, Language, Limits, Start};
 use crate::path::Segment;
 use crate::value::Value;
 
@@ -18,6 +18,9 @@ const ANSWER: u64 = 3;
 const CANCEL: u64 = 4;
 const INVOKE: u64 = 5;
 const RELEASE: u64 = 6;
+
+/// The number of each language, which is also its place in this list.
+const LANGUAGES: [Language; 2] = [Language::JavaScript, Language::TypeScript];
 
 const ANSWER_VALUE: u64 = 0;
 const ANSWER_ERROR: u64 = 1;
@@ -30,11 +33,12 @@ impl Message for HostMessage {
                 Ok(())
             }
             Self::Bind(bindings) => write_bind(writer, bindings),
-            Self::Eval { id, source, name, timeout_ms } => {
-                writer.record(EVAL, 4);
+            Self::Eval { id, source, name, language, timeout_ms } => {
+                writer.record(EVAL, 5);
                 writer.unsigned(*id);
                 writer.text("the source", source, SOURCE_BYTES)?;
                 writer.string("the script's name", name, NAME_BYTES)?;
+                writer.unsigned(*language as u64);
                 writer.unsigned(*timeout_ms);
                 Ok(())
             }
@@ -77,10 +81,11 @@ impl Message for HostMessage {
             match (record.number, record.fields) {
                 (START, 8) => read_start(reader),
                 (BIND, 1) => Ok(Self::Bind(reader.list("the bindings", BINDINGS, read_binding)?)),
-                (EVAL, 4) => Ok(Self::Eval {
+                (EVAL, 5) => Ok(Self::Eval {
                     id: reader.unsigned()?,
                     source: reader.text("the source", SOURCE_BYTES)?,
                     name: reader.string("the script's name", NAME_BYTES)?,
+                    language: reader.choice("language", &LANGUAGES)?,
                     timeout_ms: reader.unsigned()?,
                 }),
                 (INVOKE, 5) => Ok(Self::Invoke {

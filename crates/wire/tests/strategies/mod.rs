@@ -6,7 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use pydeno_wire::message::{
     Binding, ConsoleLevel, ErrorDetails, ExitStatus, Failure, Frame, HostError, HostMessage, JsError,
-    LayerReport, Limits, Ready, SandboxMode, SandboxReport, Start, WorkerMessage, ZygoteReply, ZygoteRequest,
+    Language, LayerReport, Limits, Ready, SandboxMode, SandboxReport, Start, WorkerMessage, ZygoteReply,
+    ZygoteRequest,
 };
 use pydeno_wire::{BigInt, Function, MAX_DATE_MILLISECONDS, Text, Value};
 
@@ -104,7 +105,8 @@ pub(crate) fn host_message() -> impl Strategy<Value = HostMessage> {
         start.prop_map(HostMessage::Start),
         vec(binding, 0..5).prop_map(HostMessage::Bind),
         (any::<u64>(), text(), any::<String>(), any::<u64>()).prop_map(|(id, source, name, timeout_ms)| {
-            HostMessage::Eval { id, source, name, timeout_ms }
+            let language = if id % 2 == 0 { Language::JavaScript } else { Language::TypeScript };
+            HostMessage::Eval { id, source, name, language, timeout_ms }
         }),
         (any::<u64>(), prop_oneof![value().prop_map(Ok), error.prop_map(Err)])
             .prop_map(|(id, outcome)| HostMessage::Answer { id, outcome }),
