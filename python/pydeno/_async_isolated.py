@@ -10,12 +10,11 @@ from ._runtime import DEFAULT_NAME
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
-
-    from ._config import Language
     from collections.abc import Callable, Mapping
     from types import TracebackType
     from typing import Any, TypeVar
 
+    from ._config import Language
     from ._console import Console
     from ._execution import ExecutionResult
     from ._pydeno import InProcessRuntime, JsFunction

@@ -15,9 +15,10 @@ from ._runtime import DEFAULT_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._config import Language
     from collections.abc import Callable
     from typing import Any
+
+    from ._config import Language
 
 
 class _Default:

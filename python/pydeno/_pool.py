@@ -15,12 +15,11 @@ from ._status import _Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._config import Language
     from collections.abc import Callable, Generator, Mapping
     from types import TracebackType
     from typing import Any, TypeVar
 
-    from ._config import RuntimeConfig
+    from ._config import Language, RuntimeConfig
     from ._pydeno import IsolatedRuntime as IsolatedCore
     from ._ticket_window import TicketWindow
 

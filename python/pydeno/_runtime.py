@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, TypeVar
 
+    from ._config import Language
     from ._console import ConsoleLine
     from ._event_loop import LoopDriver, PrivateLoop
-    from ._config import Language
     from ._gates import Gate
     from ._pydeno import IsolatedRuntime as IsolatedCore
     from ._pydeno import JsFunction
@@ -143,12 +143,13 @@ class RuntimeBase:
         """Evaluate a script and return the value of its last expression.
 
         State persists: `let`, `const`, functions and classes of one evaluation are there in the next. When the value
-        is a promise, the value it settled to is returned. An evaluation has ended when the async host functions that
-        it called have, too; when it fails, those are cancelled.
+        is a promise, the value it settled to is returned; `await` may also stand outside of functions. An evaluation
+        has ended when the async host functions that it called have, too; when it fails, those are cancelled.
 
         Args:
             code: The script.
             name: What to call it in stacks and errors; one line.
+            language: `"js"`, or `"ts"` for TypeScript, whose types are removed and not checked.
 
         Returns:
             The value: `None` for `null`, `pydeno.undefined` for `undefined`, `int` for an integral number that is

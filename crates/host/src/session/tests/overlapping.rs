@@ -258,7 +258,7 @@ fn an_invocation_says_inside_which_call_it_is_made() {
 #[test]
 fn requests_that_crossed_a_call_end_when_it_has_been_answered() {
     let (mut session, id) = mixed(&Options::default());
-    let other = session.eval(at(0), "2".into(), "script.js".to_owned()).unwrap();
+    let other = session.eval(at(0), "2".into(), "script.js".to_owned(), Language::JavaScript).unwrap();
     let third = session.invoke(at(0), 3, vec![]).unwrap();
     calls(&mut session, at(1), 1, id, SYNC);
     assert!(session.is_blocked());
