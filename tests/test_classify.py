@@ -33,7 +33,7 @@ KINDS = [
 ]
 OWN = [
     error
-    for error in map(pydeno.__dict__.__getitem__, pydeno.__all__)
+    for error in (getattr(pydeno, name) for name in pydeno.__all__)
     if isinstance(error, type) and issubclass(error, PydenoError)
 ]
 

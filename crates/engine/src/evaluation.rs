@@ -406,9 +406,9 @@ impl Isolate {
         requests.calls_of_outermost.set(calls);
         let running = Running { request: id, budget };
         let progress = self.step(running, bounds, cancelled, || {
-            let record = match self.shared.prelude.ending(context, ending.get(context)) {
-                Ok(Settled::Fulfilled(record)) => record,
-                _ => return Progress::Ended(Err(Failure::NeverSettles)),
+            let ending = self.shared.prelude.ending(context, ending.get(context));
+            let Ok(Settled::Fulfilled(record)) = ending else {
+                return Progress::Ended(Err(Failure::NeverSettles));
             };
             self.unwrapped(record)
                 .and_then(|value| self.progress_of(value, running, false, false))

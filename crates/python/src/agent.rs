@@ -68,9 +68,12 @@ impl AgentCore {
     /// What there is to do: `(steps, wants_to_write, look_again)`. A step is `(0, id, target, arguments)` for a call, whose
     /// target is a tool's number, -1 for a search and -2 for a description; `(1, value)`; or `(2, exception, call, tool)`.
     fn advance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mut hooks = Console(&self.callbacks);
-        let turn =
-            py.detach(|| self.session.advance(&mut hooks)).map_err(|error| errors::from_agent(py, &error))?;
+        let mut hooks = Console { callbacks: &self.callbacks, escaped: None };
+        let turn = py.detach(|| self.session.advance(&mut hooks));
+        if let Some(Escaped(exception)) = hooks.escaped {
+            return Err(exception);
+        }
+        let turn = turn.map_err(|error| errors::from_agent(py, &error))?;
         let steps = PyList::empty(py);
         for step in turn.steps {
             steps.append(self.step(py, step)?)?;
@@ -256,15 +259,29 @@ impl AgentCore {
 }
 
 /// Where a guest's console goes.
-struct Console<'a>(&'a Callbacks);
+struct Console<'a> {
+    callbacks: &'a Callbacks,
+    /// What was raised there and is no `Exception`: it is for whoever drives the session.
+    escaped: Option<Escaped>,
+}
+
+impl Console<'_> {
+    fn keep(&mut self, outcome: Result<(), Escaped>) {
+        if let Err(escaped) = outcome {
+            self.escaped.get_or_insert(escaped);
+        }
+    }
+}
 
 impl Hooks for Console<'_> {
     fn console(&mut self, level: ConsoleLevel, text: Text) {
-        Python::attach(|py| self.0.console(py, level, &text));
+        let outcome = Python::attach(|py| self.callbacks.console(py, level, &text));
+        self.keep(outcome);
     }
 
     fn unhandled_rejection(&mut self, error: JsError) {
-        Python::attach(|py| self.0.unhandled_rejection(py, error));
+        let outcome = Python::attach(|py| self.callbacks.unhandled_rejection(py, error));
+        self.keep(outcome);
     }
 }
 

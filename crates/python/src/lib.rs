@@ -27,6 +27,7 @@ use pyo3::pymodule;
 /// The native core of pydeno.
 #[pymodule]
 mod _pydeno {
+    #[pymodule_export]
     use super::agent::AgentCore;
     #[pymodule_export]
     use super::errors::display_safe;

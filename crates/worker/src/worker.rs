@@ -353,7 +353,9 @@ impl Worker {
         let call = WorkerMessage::Call { id, request, function, arguments };
         let Err(error) = self.link.borrow_mut().queue(&call) else { return Ok(()) };
         if let WorkerMessage::Call { arguments, .. } = &call {
-            arguments.iter().for_each(|argument| self.release_functions_in(argument));
+            for argument in arguments {
+                self.release_functions_in(argument);
+            }
         }
         Err(cannot_cross(&error))
     }

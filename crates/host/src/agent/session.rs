@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::Duration;
 
-use pydeno_wire::message::{ConsoleLevel, HostError, JsError};
+use pydeno_wire::message::{ConsoleLevel, HostError, JsError, Language};
 use pydeno_wire::{Text, Value};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sha2::{Digest as _, Sha256};
@@ -252,21 +252,14 @@ impl AgentSession {
     ) -> Result<(), AgentError> {
         let name = name.to_owned();
         let begun = match self.mode {
-            Mode::Script => runtime.begin_eval(source, &name).map(|request| Phase::Running {
-                request,
-                attempt: None,
-                name,
-            }),
+            Mode::Script => runtime
+                .begin_eval(source, &name, Language::JavaScript)
+                .map(|request| Phase::Running { request, attempt: None, name }),
             Mode::Function => {
                 let program = Program::new(&source);
                 let attempt = program.attempt(0).ok_or_else(no_reading)?;
-                runtime.begin_eval(attempt.source.clone(), &name).map(|request| Phase::Reading {
-                    program,
-                    number: 0,
-                    attempt,
-                    request,
-                    name,
-                    since: Nanos::now(),
+                runtime.begin_eval(attempt.source.clone(), &name, Language::JavaScript).map(|request| {
+                    Phase::Reading { program, number: 0, attempt, request, name, since: Nanos::now() }
                 })
             }
         };
@@ -352,7 +345,7 @@ impl AgentSession {
                     && in_time
                     && let Some(attempt) = program.attempt(number + 1)
                 {
-                    let begun = runtime.begin_eval(attempt.source.clone(), &name);
+                    let begun = runtime.begin_eval(attempt.source.clone(), &name, Language::JavaScript);
                     let request = begun.map_err(|error| lose(state, error))?;
                     state.phase =
                         Phase::Reading { program, number: number + 1, attempt, request, name, since };
@@ -503,7 +496,7 @@ fn make_runtime(
     let runtime = Runtime::new(supervisor, options.clone())?;
     if let Some(bootstrap) = bootstrap {
         let mut host = Collector { calls: Vec::new(), hooks: &mut Silent };
-        runtime.eval(bootstrap.clone(), "bootstrap.js", &mut host)?;
+        runtime.eval(bootstrap.clone(), "bootstrap.js", Language::JavaScript, &mut host)?;
     }
     let names = surface.names();
     if !names.is_empty() {
@@ -563,16 +556,18 @@ impl HostFunctions for Collector<'_> {
         Err(Interrupted)
     }
 
-    fn start(&mut self, call: u64, function: u32, arguments: Vec<Value>) {
+    fn start(&mut self, _request: u64, call: u64, function: u32, arguments: Vec<Value>) {
         self.calls.push((call, function, arguments));
     }
 
-    fn console(&mut self, level: ConsoleLevel, text: Text) {
+    fn console(&mut self, level: ConsoleLevel, text: Text) -> Result<(), Interrupted> {
         self.hooks.console(level, text);
+        Ok(())
     }
 
-    fn unhandled_rejection(&mut self, error: JsError) {
+    fn unhandled_rejection(&mut self, error: JsError) -> Result<(), Interrupted> {
         self.hooks.unhandled_rejection(error);
+        Ok(())
     }
 
     fn check_interrupt(&mut self) -> Result<(), Interrupted> {
