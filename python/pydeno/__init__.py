@@ -10,7 +10,6 @@ are the script's only way out. `Runtime` runs code that you trust in this proces
 8
 """
 
-from ._agent import AgentSandbox
 from ._agent_errors import (
     JournalError,
     MaxPauseExceeded,
@@ -59,16 +58,7 @@ from ._pool import AsyncSandboxPool, PoolStats, SandboxPool
 from ._preflight import Finding, PreflightResult, SourcePolicy, check_source
 from ._pydeno import JsFunction, UndefinedType, __version__, undefined
 from ._runtime import Runtime
-from ._session_store import (
-    SessionStore,
-    SQLiteSessionStore,
-    StoredSession,
-    VersionConflict,
-    load_session,
-    save_session,
-)
 from ._status import Layer, SandboxStatus, sandbox_status
-from ._tools import SchemaTool
 
 __all__ = [
     "AgentSandbox",
@@ -152,13 +142,43 @@ __all__ = [
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._agent import AgentSandbox
     from ._async_agent import AsyncAgentSandbox
+    from ._session_store import (
+        SessionStore,
+        SQLiteSessionStore,
+        StoredSession,
+        VersionConflict,
+        load_session,
+        save_session,
+    )
+    from ._tools import SchemaTool
+
+#: Where the names are that only agents need: their modules import much of the standard library.
+_LATER = {
+    "AgentSandbox": "_agent",
+    "AsyncAgentSandbox": "_async_agent",
+    "SQLiteSessionStore": "_session_store",
+    "SchemaTool": "_tools",
+    "SessionStore": "_session_store",
+    "StoredSession": "_session_store",
+    "VersionConflict": "_session_store",
+    "load_session": "_session_store",
+    "save_session": "_session_store",
+}
 
 
 def __getattr__(name: str) -> object:
-    """Import what needs asyncio when it is asked for."""
-    if name == "AsyncAgentSandbox":
-        from ._async_agent import AsyncAgentSandbox
+    """Import what only agents need when it is asked for."""
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module 'pydeno' has no attribute {name!r}")
+    from importlib import import_module
 
-        return AsyncAgentSandbox
-    raise AttributeError(f"module 'pydeno' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"pydeno.{module}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    """What there is, imported or not."""
+    return sorted({*globals(), *__all__})

@@ -339,6 +339,10 @@ def _look(driver: weakref.ref[LoopDriver]) -> None:
         alive.advance()
 
 
+#: Loops of the process that this one was forked from.
+_inherited: list[asyncio.AbstractEventLoop] = []
+
+
 class PrivateLoop:
     """An event loop for blocking evaluations of a runtime that has async host functions."""
 
@@ -393,19 +397,19 @@ class PrivateLoop:
             finally:
                 self._lock.release()
 
-    def __del__(self) -> None:
-        """Close the loop, without what would take time."""
+    def __del__(
+        self,
+        getpid: Callable[[], int] = os.getpid,
+        inherited: list[asyncio.AbstractEventLoop] = _inherited,
+    ) -> None:
+        """Close the loop, without what would take time. At the end of the process the module's names are gone."""
         if self._loop is None:
             return
-        if self._process == os.getpid():
+        if self._process == getpid():
             self._loop.close()
         else:
             # Closing it would change the parent's, with which it shares the kernel's part.
-            _inherited.append(self._loop)
-
-
-#: Loops of the process that this one was forked from.
-_inherited: list[asyncio.AbstractEventLoop] = []
+            inherited.append(self._loop)
 
 
 def _end_loop(loop: asyncio.AbstractEventLoop) -> None:

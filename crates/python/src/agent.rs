@@ -118,7 +118,10 @@ impl AgentCore {
         tool: &Bound<'_, PyAny>,
         exception: Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        match self.callbacks.failed(py, tool, PyErr::from_value(exception)) {
+        // Tools are pydeno's own objects; the name is the one that the program calls them by.
+        let name = tool.getattr("__name__")?;
+        let name = text_from_python(name.cast::<PyString>()?)?;
+        match self.callbacks.failed_as(py, Some(name), PyErr::from_value(exception)) {
             Ok(HostError { name, message }) => {
                 let error = ToolError { kind: ToolErrorKind::Failed, name, message };
                 self.take(py, call, Answer::Error(error))
@@ -195,6 +198,12 @@ impl AgentCore {
     /// The sandbox's layers as a list of `(name, applied, detail, fix)`.
     fn layers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         errors::layers_to_python(py, &self.session.runtime().sandbox().layers)
+    }
+
+    /// Whether no layer that is required is missing; `layers` says which.
+    fn is_complete(&self) -> bool {
+        let runtime = self.session.runtime();
+        runtime.sandbox().layers.iter().all(|layer| layer.applied || layer.name == "empty_root")
     }
 
     #[getter]

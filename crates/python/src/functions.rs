@@ -164,10 +164,20 @@ impl Callbacks {
         function: &Bound<'_, PyAny>,
         error: PyErr,
     ) -> Result<HostError, Escaped> {
+        self.failed_as(py, self.name_of(function), error)
+    }
+
+    /// As [`failed`](Self::failed), of a function that the guest knows by this name.
+    pub(crate) fn failed_as(
+        &self,
+        py: Python<'_>,
+        name: Option<Text>,
+        error: PyErr,
+    ) -> Result<HostError, Escaped> {
         if !error.is_instance_of::<PyException>(py) {
             return Err(Escaped(error));
         }
-        let shown = self.show(py, function, &error);
+        let shown = self.show(py, name, &error);
         let exception = error.into_value(py);
         let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
         let forgotten = if raised.len() == REMEMBERED { raised.pop_front() } else { None };
@@ -178,11 +188,11 @@ impl Callbacks {
     }
 
     /// What the guest may know of an exception: that there was one, or, unredacted, its type and text.
-    fn show(&self, py: Python<'_>, function: &Bound<'_, PyAny>, error: &PyErr) -> HostError {
+    fn show(&self, py: Python<'_>, name: Option<Text>, error: &PyErr) -> HostError {
         let exposed =
             self.exposed.as_ref().is_some_and(|classes| error.matches(py, classes).unwrap_or(false));
         let message = if self.redact && !exposed {
-            match self.name_of(function) {
+            match name {
                 Some(name) => format!("the host function {} failed", name.display_safe()),
                 None => "the host function failed".to_owned(),
             }
