@@ -229,9 +229,14 @@ def test_a_hundred_idle_runtimes_cost_two_descriptors_and_no_thread_each_and_use
         def ticks() -> int:
             return sum(ticks_of(rt.worker_pid) for rt in runtimes)
 
-        idle = ticks()
-        time.sleep(0.5)
-        assert ticks() == idle
+        def used_in_a_while() -> int:
+            before = ticks()
+            time.sleep(0.5)
+            return ticks() - before
+
+        # The kernel charges a whole tick to whoever it finds running, which may be the end of a start. What goes on
+        # for ever would be seen each time.
+        assert 0 in (used_in_a_while() for _ in range(5))
         assert [rt.eval("own") for rt in runtimes] == list(range(count))
     finally:
         for rt in runtimes:
