@@ -415,8 +415,8 @@ def test_a_forked_child_may_not_call_a_function_of_its_parent() -> None:
 
 @pytest.mark.parametrize("way", ["result", "argument"])
 def test_functions_in_a_value_that_does_not_cross_after_all_are_let_go_of(way: str) -> None:
-    # In the engine's count the text is within the limit, in bytes of the encoding it is beyond: 12,000 functions in all,
-    # where 10,000 can be held.
+    # In the engine's count the text is within the limit, in bytes of the encoding it is beyond: 12,000 functions in
+    # all, where 10,000 can be held.
     value = "[...Array.from({length: 200}, () => () => 1), 'é'.repeat(8000)]"
     with IsolatedRuntime(RuntimeConfig(max_serialization_bytes=12_000)) as rt:
         rt.bind_function("take", lambda value: value)

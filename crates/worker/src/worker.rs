@@ -439,5 +439,5 @@ fn cannot_cross(error: &EncodeError) -> HostError {
 
 fn conversion_failure(error: &EncodeError) -> Failure {
     let path = error.path().map_or_else(|| "$".to_owned(), ToString::to_string);
-    Failure::Conversion { path, reason: error.to_string() }
+    Failure::Conversion { path, reason: error.reason() }
 }
