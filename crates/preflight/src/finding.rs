@@ -98,6 +98,10 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
     pub(crate) fn add(
         &mut self,
         offset: usize,

@@ -9,6 +9,7 @@
 //! - The **scanner** walks over the source once. It is no parser: it keeps what the grammar expects next and which brackets
 //!   are open, which is enough to tell code from text, a division from a regular expression, a property from a
 //!   variable, a type of TypeScript from an expression.
+//!   A check has it walk no further than the last word that a rule could have something to say about.
 //! - A **rule** looks at one word of code, its role and what follows it. A **finding** is what it has to say.
 //! - A **[`Policy`]** is a host's own rules, and an error wherever they are broken.
 //!
@@ -44,6 +45,7 @@ mod outline;
 mod policy;
 mod punctuators;
 mod reading;
+mod relevant;
 mod rules;
 mod scanner;
 mod spans;
@@ -67,7 +69,8 @@ use scanner::Scanner;
 
 /// Checks a source against the rules. UTF-8 is expected; anything else is read as if it were.
 pub fn check(source: &[u8], options: Options) -> Report {
-    Scanner::new(source, Rules::new(options)).run().collector.into_report(source)
+    let end = relevant::end(source, options);
+    Scanner::new(source, Rules::new(options)).run_to(end).collector.into_report(source)
 }
 
 /// Checks a source against a host's policy. `options` are for the rules of a check, where the policy includes them.

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use crate::frame::Frame;
 use crate::policy::{Policy, PolicyRules};
+use crate::relevant;
 use crate::rules::{Options, Rules};
 use crate::scanner::{Role, Scanner, Sink, TextKind};
 
@@ -44,7 +45,8 @@ fn steps(source: &str) -> usize {
     };
     let inner = PolicyRules::new(&policy, Options::default());
     let applied = Scanner::new(source, Counting { inner, steps: 0 }).run();
-    checked.steps + checked.inner.steps() + applied.steps + applied.inner.steps()
+    let (_, looked_for) = relevant::end_and_steps(source, Options::default());
+    looked_for + checked.steps + checked.inner.steps() + applied.steps + applied.inner.steps()
 }
 
 /// What could be read again and again: unclosed literals, brackets, what a word reads ahead, what a `?` looks at.

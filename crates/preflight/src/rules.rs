@@ -76,10 +76,17 @@ impl Rules {
         Self { options, reader: Reader::default(), constructors_end: 0, collector: Collector::default() }
     }
 
-    #[cfg(test)]
     /// How many bytes were read ahead.
     pub(crate) fn steps(&self) -> usize {
         self.reader.steps
+    }
+
+    /// Whether there is something to say about a word that has a role.
+    pub(crate) fn would_report(&mut self, source: &[u8], span: Range<usize>, role: Role) -> bool {
+        self.constructors_end = 0;
+        self.collector = Collector::default();
+        self.named(source, &source[span.clone()], span, role);
+        !self.collector.is_empty()
     }
 
     fn error(&mut self, offset: usize, rule: &'static str, message: &'static str) {

@@ -97,7 +97,16 @@ impl<'a, S: Sink> Scanner<'a, S> {
     }
 
     /// Scans the whole source and returns the sink.
-    pub(crate) fn run(mut self) -> S {
+    pub(crate) fn run(self) -> S {
+        let end = self.source.len();
+        self.run_to(end)
+    }
+
+    /// Scans the source up to `end` at least, and returns the sink.
+    pub(crate) fn run_to(mut self, end: usize) -> S {
+        if end == 0 {
+            return self.sink;
+        }
         let source = self.source;
         let mut position = 0;
         if source.starts_with(b"#!") {
@@ -117,20 +126,20 @@ impl<'a, S: Sink> Scanner<'a, S> {
                     self.stack.apply(entry, &mut state);
                 } else {
                     self.set_state(state);
-                    let end = self.token(block.base + offset);
+                    let token_end = self.token(block.base + offset);
                     state = self.state();
-                    if end >= block.base + BLOCK {
-                        if end >= source.len() {
+                    if token_end >= block.base + BLOCK {
+                        if token_end >= end {
                             return self.sink;
                         }
                         self.sink.steps(BLOCK);
-                        block.load(source, end, S::EVERY_WORD);
+                        block.load(source, token_end, S::EVERY_WORD);
                     }
-                    starts = block.starts_after(end);
+                    starts = block.starts_after(token_end);
                 }
             }
             position = block.base + BLOCK;
-            if position >= source.len() {
+            if position >= end {
                 return self.sink;
             }
             self.sink.steps(BLOCK);

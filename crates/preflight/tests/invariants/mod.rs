@@ -7,6 +7,7 @@ pub(crate) fn hold(source: &[u8]) {
     stretches_are_in_order_and_apart(source);
     findings_are_sorted_bounded_and_inside(source);
     a_comment_around_it_silences_it(source);
+    no_word_is_left_out_because_none_of_interest_follows(source);
 }
 
 fn stretches_are_in_order_and_apart(source: &[u8]) {
@@ -47,4 +48,14 @@ fn a_comment_around_it_silences_it(source: &[u8]) {
     let whole = Span { kind: SpanKind::Text(TextKind::Comment), range: 0..comment.len() };
     assert_eq!(spans(&comment), [whole]);
     assert!(check(&comment, Options::default()).findings.is_empty());
+}
+
+/// A check ends at the last word that there may be a rule for; here there is one more behind the source.
+fn no_word_is_left_out_because_none_of_interest_follows(source: &[u8]) {
+    let (mut longer, report) =
+        (check(&[source, b"\n;x.__proto__"].concat(), Options::default()), check(source, Options::default()));
+    if longer.findings.len() > report.findings.len() {
+        assert_eq!(longer.findings.pop().map(|finding| finding.rule), Some("proto"));
+    }
+    assert_eq!(longer.findings, report.findings);
 }
