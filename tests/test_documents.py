@@ -50,7 +50,7 @@ def test_the_hostile_program_ends_each_attack_as_an_error() -> None:
     assert all(kind in alternatives.split(" or ") for kind, alternatives in zip(kinds, said, strict=True))
 
 
-PAGES = ["functions", "pools"]
+PAGES = ["functions", "pools", "web"]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -21,6 +21,7 @@ from ._agent_errors import (
 )
 from ._agent_steps import Done, Failed, ToolCall
 from ._async_isolated import AsyncIsolatedRuntime
+from ._bootstrap import WEB_POLYFILLS
 from ._classify import ErrorInfo, classify_error
 from ._config import RuntimeConfig
 from ._console import ConsoleLine
@@ -61,6 +62,7 @@ from ._runtime import Runtime
 from ._status import Layer, SandboxStatus, sandbox_status
 
 __all__ = [
+    "WEB_POLYFILLS",
     "AgentSandbox",
     "AsyncAgentSandbox",
     "AsyncIsolatedRuntime",

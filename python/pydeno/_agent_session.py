@@ -170,7 +170,7 @@ class AgentBase:
             "max_pause": seconds(max_pause, "max_pause"),
             "max_journal_bytes": count(max_journal_bytes, "max_journal_bytes", most=1 << 30),
             "durable": durable,
-            "bootstrap": self._options.config.bootstrap,
+            "bootstrap": self._options.config._script,
         }
         self._core: AgentCore | None = None
         self._journal: tuple[bytes, bytes, bytes] | None = None

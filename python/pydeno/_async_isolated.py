@@ -98,7 +98,7 @@ class AsyncIsolatedRuntime(IsolatedBase):
         try:
             self._refuse_if_closed()
             self._adopt(core, stacklevel=1)
-            bootstrap = self.config.bootstrap
+            bootstrap = self.config._script
             if bootstrap is not None:
                 driver = self._driver_for_running_loop()
                 await driver.run(lambda: core.begin_eval(bootstrap, "bootstrap.js", "js"))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 
+from . import _bootstrap
 from ._errors import InvalidInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, Literal
+
+    from ._bootstrap import WebPolyfills
 
     ConsoleLevel = Literal["debug", "log", "info", "warn", "error"]
     Language = Literal["js", "ts"]
@@ -31,7 +34,8 @@ class RuntimeConfig:
         max_heap_size: The engine's heap, in bytes. Past it the script is stopped and the runtime stays usable.
             `None`: 1 GiB, or `max_memory` where that is set.
         bootstrap: A script that every runtime with this configuration evaluates first. It is trusted: give it
-            libraries, not guest code.
+            libraries, not guest code. `WEB_POLYFILLS` stands for timers, `URL` and other interfaces of the web, which
+            then exist before any script; a list may hold it and scripts, which are evaluated as one, in their order.
         enable_console: Whether the script has `console`.
         on_console: Called with a level (`"debug"`, `"log"`, `"info"`, `"warn"` or `"error"`) and a line of text for
             each call of a `console` method; implies `enable_console`.
@@ -58,7 +62,7 @@ class RuntimeConfig:
 
     timeout: float
     max_heap_size: int | None
-    bootstrap: str | None
+    bootstrap: str | WebPolyfills | tuple[str | WebPolyfills, ...] | None
     enable_console: bool
     on_console: Callable[[ConsoleLevel, str], object] | None
     max_serialization_depth: int
@@ -69,21 +73,19 @@ class RuntimeConfig:
         *,
         timeout: float = 30.0,
         max_heap_size: int | None = None,
-        bootstrap: str | None = None,
+        bootstrap: str | WebPolyfills | Sequence[str | WebPolyfills] | None = None,
         enable_console: bool = False,
         on_console: Callable[[ConsoleLevel, str], object] | None = None,
         max_serialization_depth: int = 100,
         max_serialization_bytes: int = 64 << 20,
     ) -> None:
         """Check and keep the options."""
-        if bootstrap is not None:
-            check_source(bootstrap, "bootstrap")
         if on_console is not None:
             check_callable(on_console, "on_console")
         values: dict[str, Any] = {
             "timeout": seconds(timeout, "timeout"),
             "max_heap_size": None if max_heap_size is None else count(max_heap_size, "max_heap_size"),
-            "bootstrap": bootstrap,
+            "bootstrap": _bootstrap.checked(bootstrap),
             "enable_console": flag(enable_console, "enable_console") or on_console is not None,
             "on_console": on_console,
             "max_serialization_depth": count(
@@ -95,6 +97,10 @@ class RuntimeConfig:
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def _script(self) -> str | None:
+        return _bootstrap.parts(self.bootstrap)[1]
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: a runtime may already use the configuration."""
@@ -112,6 +118,7 @@ def core_options(config: RuntimeConfig, default_heap_size: int) -> dict[str, Any
         "timeout": config.timeout,
         "max_heap_size": config.max_heap_size or default_heap_size,
         "enable_console": config.enable_console,
+        "web": _bootstrap.parts(config.bootstrap)[0],
         "max_serialization_depth": config.max_serialization_depth,
         "max_serialization_bytes": config.max_serialization_bytes,
     }

@@ -127,7 +127,7 @@ class PoolBase:
         # It has every option of the runtimes, checked, and never a worker.
         self._prototype = IsolatedBase(config, **options)
         self._core = PoolCore(
-            _WORKER, self._prototype._options, self._prototype.config.bootstrap, size, max_workers
+            _WORKER, self._prototype._options, self._prototype.config._script, size, max_workers
         )
         _shut_down_at_exit()
 

@@ -109,8 +109,9 @@ class RuntimeBase:
     def _begin(self, core: InProcessRuntime | IsolatedCore) -> None:
         """Take a core into use and run the bootstrap script."""
         self._own(core)
-        if self.config.bootstrap is not None:
-            core.eval(self.config.bootstrap, "bootstrap.js", "js")
+        script = self.config._script
+        if script is not None:
+            core.eval(script, "bootstrap.js", "js")
 
     def _own(self, core: InProcessRuntime | IsolatedCore) -> None:
         self._core = core

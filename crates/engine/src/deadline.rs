@@ -55,6 +55,9 @@ const HEAP_CHECK_SPACING: u32 = 20;
 /// How long after asking soon that may be done again.
 const SOON_SPACING: Duration = Duration::from_millis(1);
 
+/// How often the deadline is looked at between sections.
+const LOOK_SPACING: Duration = Duration::from_millis(2);
+
 /// Why the guest was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -78,6 +81,7 @@ pub(crate) struct Deadline {
     question: Rc<Question>,
     watchdog: Option<Watchdog>,
     asked_soon: Cell<Option<Instant>>,
+    looked: Cell<Option<Instant>>,
 }
 
 struct Question {
@@ -124,7 +128,7 @@ impl Deadline {
             everything: Cell::new(false),
         });
         let watchdog = Watchdog::start(context, Rc::clone(&question) as Rc<dyn Interrupt>);
-        Self { question, watchdog, asked_soon: Cell::new(None) }
+        Self { question, watchdog, asked_soon: Cell::new(None), looked: Cell::new(None) }
     }
 
     /// The guest's time so far.
@@ -169,6 +173,19 @@ impl Deadline {
             watchdog.ask_at_the_usual_pace();
         }
         (result, stop)
+    }
+
+    /// Why no other section is to begin on behalf of the same request, if there is a reason. Asked between sections that may
+    /// each be too short for the engine to ask; looks now and then only, since looking takes time.
+    pub(crate) fn look(&self, bounds: Bounds, cancelled: &dyn Fn() -> bool) -> Option<Stop> {
+        let now = Instant::now();
+        if self.looked.get().is_some_and(|looked| now.duration_since(looked) < LOOK_SPACING) {
+            return None;
+        }
+        self.looked.set(Some(now));
+        let question = &*self.question;
+        let ((), stop) = self.during(bounds, cancelled, || question.stop.set(question.reason_to_stop()));
+        stop
     }
 
     /// Why the section that runs has been stopped, if it has.

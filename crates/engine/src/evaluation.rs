@@ -138,6 +138,9 @@ impl Isolate {
         if let Some(ended) = self.evaluate(Self::EVAL, &script, limits) {
             return ended.outcome;
         }
+        while self.next_timer().is_some() {
+            self.fire_timer(&StepLimits { cancelled: limits.cancelled });
+        }
         let requests = &self.shared.requests;
         if requests.take(|pending| pending.id == Self::EVAL).is_some() {
             let ended = requests.end(Self::EVAL, Err(Failure::CannotWait));
@@ -366,6 +369,52 @@ impl Isolate {
         }
     }
 
+    /// The request on whose behalf [`fire_timer`](Self::fire_timer) runs the callback of the next timer. `None` where none can
+    /// go off: timers do while a request waits, and those that are not due do not while calls are in flight.
+    pub fn next_timer(&self) -> Option<RequestId> {
+        let requests = &self.shared.requests;
+        if requests.depth() > 0 || !requests.is_pending() {
+            return None;
+        }
+        requests.timers.next(!requests.has_calls()).and_then(|owner| requests.heir_of(owner))
+    }
+
+    /// Lets time jump to the next timer, runs its callback and what that sets going. Whoever keeps an isolate calls it while
+    /// [`next_timer`](Self::next_timer) names a request, and sees between two timers to what else there is to do.
+    ///
+    /// # Panics
+    ///
+    /// As [`begin_eval`](Self::begin_eval).
+    pub fn fire_timer(&self, limits: &StepLimits<'_>) {
+        let (context, shared) = (&self.context, &*self.shared);
+        let requests = &shared.requests;
+        let Some(heir) = self.next_timer() else { return };
+        let Some(request) = requests.take(|pending| pending.id == heir) else { return };
+        let Some(timer) = requests.timers.take_next() else { return requests.wait(request) };
+        requests.calls_of_outermost.set(request.calls);
+        let Request { id, bounds, budget, awaited, .. } = request;
+        let progress = match shared.deadline.look(bounds, limits.cancelled) {
+            Some(stop) => Progress::Ended(Err(stop.into())),
+            None => self.step(Running { request: id, budget }, bounds, limits.cancelled, || {
+                // What is thrown goes where what nobody has caught goes.
+                let _ = timer.run(context, &shared.prelude, &requests.timers);
+                Progress::Waits(awaited)
+            }),
+        };
+        match progress {
+            Progress::Ended(outcome) => {
+                requests.timers.forget(&timer);
+                requests.tell(requests.end(id, outcome));
+            }
+            Progress::Waits(awaited) => {
+                requests.timers.repeat(timer, id);
+                let calls = requests.calls_of_outermost.get();
+                requests.wait(Request { id, bounds, budget, calls, awaited });
+            }
+        }
+        self.advance(limits.cancelled);
+    }
+
     /// Ends every waiting request that can be, and settles what was settled while guest code ran.
     fn advance(&self, cancelled: &dyn Fn() -> bool) {
         let requests = &self.shared.requests;
@@ -467,7 +516,7 @@ impl Isolate {
 
     fn end_what_nothing_can_settle(&self) {
         let requests = &self.shared.requests;
-        if requests.has_calls() {
+        if requests.has_calls() || !requests.timers.is_empty() {
             return;
         }
         while let Some(request) = requests.take(|_| true) {

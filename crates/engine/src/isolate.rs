@@ -17,7 +17,7 @@ use crate::language::Positions;
 use crate::prelude::Prelude;
 use crate::random::{Generator, RandomSource};
 use crate::requests::Requests;
-use crate::unhandled_rejections;
+use crate::{unhandled_rejections, web};
 
 /// Which of the engine's globals a guest finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -211,6 +211,22 @@ impl Isolate {
             .prelude
             .freeze_clock(&self.context, milliseconds)
             .map_err(|error| IsolateError::Prelude(error.to_string()))
+    }
+
+    /// Gives the guest timers, `URL`, `TextEncoder`, `structuredClone` and the other interfaces that scripts expect of the web and
+    /// that need nothing outside. Call it once, before any guest code, and after [`freeze_clock`](Self::freeze_clock).
+    ///
+    /// Timers take no time: when a request waits, nothing is left to run and no call is in flight, the guest's clocks jump to
+    /// the next one. Whoever keeps the isolate lets them go off, see [`fire_timer`](Self::fire_timer).
+    ///
+    /// # Errors
+    ///
+    /// [`IsolateError::Prelude`] on an engine where this fails; no guest code may run then.
+    pub fn install_web(&self) -> Result<(), IsolateError> {
+        let natives = web::install(&self.context, &self.shared, &self.random)
+            .map_err(|error| IsolateError::Prelude(error.to_string()))?;
+        self.functions.borrow_mut().extend(natives);
+        Ok(())
     }
 
     /// Makes the guest throw an `EvalError` where it makes code from text: `eval`, `Function` and its kin. It cannot be

@@ -43,7 +43,8 @@
 //!
 //! It does not confine the process: a guest that breaks the engine owns what the process owns. Nor can it stop what
 //! never comes back to an instruction of the guest, an endless chain of promise reactions above all; whoever runs
-//! guest code keeps a hard deadline outside the process. It has no modules, timers or network. Within a host function
+//! guest code keeps a hard deadline outside the process. It has no modules and no network, and timers only on a
+//! time of their own that jumps ([`Isolate::install_web`]). Within a host function
 //! no promise reactions run, so a request that is begun there cannot wait for a promise, not even a settled one.
 
 mod async_function;
@@ -72,6 +73,7 @@ mod syntax;
 mod tape;
 mod tier;
 mod unhandled_rejections;
+mod web;
 
 pub use async_function::AsyncHostFunction;
 pub use console::ConsoleHook;

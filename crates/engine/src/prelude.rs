@@ -15,6 +15,7 @@ const DESCRIBE: &str = include_str!("js/describe.js");
 const BRIDGE: &str = include_str!("js/bridge.js");
 const CLOCK: &str = include_str!("js/clock.js");
 const SURFACE: &str = include_str!("js/surface.js");
+const DISPOSAL: &str = include_str!("js/disposal.js");
 const WEBASSEMBLY: &str = include_str!("js/webassembly.js");
 
 /// The constructors that a host function's error may name; any other name becomes a property of an `Error`.
@@ -38,7 +39,9 @@ pub(crate) struct Prelude {
     bind: Kept,
     watch: Kept,
     invoke: Kept,
-    freeze: Kept,
+    clock: Clock,
+    /// The built-ins as they were before any guest code.
+    builtins: Kept,
     errors: [Kept; ERRORS.len()],
     failure: Kept,
     thrown: EngineString,
@@ -70,6 +73,13 @@ impl FlattenResult {
     }
 }
 
+/// What stands in the place of the engine's clocks, once it does.
+struct Clock {
+    functions: Kept,
+    record: Kept,
+    jumped: EngineString,
+}
+
 /// How the value of a script that may be a promise ends.
 pub(crate) enum Settled<'c> {
     /// It is no promise, or one that cannot be awaited.
@@ -86,7 +96,7 @@ pub(crate) struct PreludeError(String);
 
 impl PreludeError {
     /// No guest code has run, so the engine's own words can be had in the ordinary way.
-    fn new(context: &Context, error: ScriptError<'_>) -> Self {
+    pub(crate) fn new(context: &Context, error: ScriptError<'_>) -> Self {
         let text = match error {
             ScriptError::Syntax { message, .. } => Some(message),
             ScriptError::Thrown(Thrown(thrown)) => {
@@ -165,11 +175,12 @@ impl Prelude {
         let inspect = link(INSPECT, &[&classify])?;
         let describe = context.call(script(DESCRIBE)?, &[builtins, classify.get(context), inspect])?;
         let bridge = link(BRIDGE, &[&classify])?;
-        let freeze = context.call(script(CLOCK)?, &[builtins])?;
+        let clock = context.call(script(CLOCK)?, &[builtins])?;
         let is_reduced = surface != Surface::Full;
         let has_webassembly = surface != Surface::Guest;
         let kept = [context.boolean(is_reduced), context.boolean(has_webassembly)];
         context.call(script(SURFACE)?, &kept)?;
+        context.call(script(DISPOSAL)?, &[builtins])?;
         if has_webassembly {
             context.call(script(WEBASSEMBLY)?, &[])?;
         }
@@ -200,7 +211,12 @@ impl Prelude {
             bind: field(bridge, "bind")?,
             watch: field(bridge, "watch")?,
             invoke: field(bridge, "invoke")?,
-            freeze: Kept::new(context, freeze),
+            clock: Clock {
+                record: field(clock, "clock")?,
+                functions: Kept::new(context, clock),
+                jumped: string("jumped"),
+            },
+            builtins: Kept::new(context, builtins),
             errors: [
                 error?,
                 type_error?,
@@ -317,9 +333,44 @@ impl Prelude {
     /// Lets the guest's clocks stand still.
     pub(crate) fn freeze_clock(&self, context: &Context, milliseconds: i64) -> Result<(), PreludeError> {
         let now = context.number(milliseconds as f64);
-        self.call(context, &self.freeze, &[now])
-            .map(drop)
-            .map_err(|thrown| PreludeError::new(context, thrown.into()))
+        self.call_clock(context, "freeze", &[now])
+    }
+
+    /// Lets the guest's clocks jump with the timers.
+    pub(crate) fn take_clock(&self, context: &Context) -> Result<(), PreludeError> {
+        self.call_clock(context, "take", &[])
+    }
+
+    fn call_clock(&self, context: &Context, name: &str, arguments: &[Local<'_>]) -> Result<(), PreludeError> {
+        let name = EngineString::from_str(context.table(), name);
+        let called = context
+            .get(self.clock.functions.get(context), &name)
+            .and_then(|function| self.call(context, &Kept::new(context, function), arguments));
+        called.map(drop).map_err(|thrown| PreludeError::new(context, thrown.into()))
+    }
+
+    /// Says by how much the guest's clocks have jumped, in milliseconds.
+    pub(crate) fn set_jumped<'c>(&self, context: &'c Context, milliseconds: u64) -> Result<(), Thrown<'c>> {
+        let jumped = context.number(milliseconds as f64);
+        context.set(self.clock.record.get(context), &self.clock.jumped, jumped)
+    }
+
+    /// Links another script to the prelude: calls the function that it is with the built-ins, the clock, the class of a value as a
+    /// function and `natives`.
+    pub(crate) fn link<'c>(
+        &self,
+        context: &'c Context,
+        script: &str,
+        natives: Local<'_>,
+    ) -> Result<Local<'c>, PreludeError> {
+        let string = |text: &str| EngineString::from_str(context.table(), text);
+        let function = context.evaluate(&string(script), &string(""));
+        function
+            .and_then(|function| {
+                let clock = self.clock.functions.get(context);
+                Ok(context.call(function, &[self.builtins.get(context), clock, natives])?)
+            })
+            .map_err(|error| PreludeError::new(context, error))
     }
 
     /// An error of the guest's realm, made without the guest's help. Its stack begins where the guest called the host.

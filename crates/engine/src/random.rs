@@ -69,21 +69,42 @@ fn unit_interval(word: u64) -> f64 {
 }
 
 /// The generator of an isolate.
-pub(crate) struct Generator(Rc<Cell<[u64; 4]>>);
+#[derive(Clone)]
+pub(crate) struct Generator {
+    state: Rc<Cell<[u64; 4]>>,
+    /// Whether it began at a seed that somebody chose.
+    is_seeded: Rc<Cell<bool>>,
+}
 
 impl Generator {
     pub(crate) fn new(source: RandomSource) -> io::Result<Self> {
-        Ok(Self(Rc::new(Cell::new(source.state()?))))
+        let is_seeded = Rc::new(Cell::new(matches!(source, RandomSource::Seed(_))));
+        Ok(Self { state: Rc::new(Cell::new(source.state()?)), is_seeded })
     }
 
     /// Begins anew.
     pub(crate) fn seed(&self, seed: u64) {
-        self.0.set(split_mix(seed));
+        self.state.set(split_mix(seed));
+        self.is_seeded.set(true);
+    }
+
+    /// Fills `bytes` for `crypto`: from the operating system, or with the numbers of the seed that somebody chose.
+    pub(crate) fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
+        if !self.is_seeded.get() {
+            return fill_random(bytes);
+        }
+        let mut words = self.state.get();
+        for chunk in bytes.chunks_mut(8) {
+            let word = next(&mut words).to_le_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
+        }
+        self.state.set(words);
+        Ok(())
     }
 
     /// Puts a `Math.random` of this isolate in the place of the engine's.
     pub(crate) fn install(&self, context: &Context, prelude: &Prelude) -> NativeFunction {
-        let state = Rc::clone(&self.0);
+        let state = Rc::clone(&self.state);
         let name = EngineString::from_str(context.table(), "random");
         let random = NativeFunction::new(
             context,

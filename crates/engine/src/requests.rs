@@ -10,6 +10,7 @@ use pydeno_wire::{Budget, Value};
 
 use crate::deadline::Bounds;
 use crate::ffi::{Context, Kept, Local};
+use crate::web::Timers;
 
 /// The number of an evaluation or invocation, chosen by whoever begins it.
 pub type RequestId = u64;
@@ -66,9 +67,11 @@ pub(crate) struct Running {
 /// A call that was settled while guest code ran.
 type LateSettlement = (CallId, Result<Value, HostError>);
 
+/// Something that was thrown and that nobody caught.
 struct Rejection {
     request: RequestId,
-    promise: Kept,
+    /// Whose reason it is; `None` for what a callback threw.
+    promise: Option<Kept>,
     error: JsError,
 }
 
@@ -85,6 +88,7 @@ pub(crate) struct Requests {
     late: RefCell<VecDeque<LateSettlement>>,
     ended: RefCell<VecDeque<Ended>>,
     rejections: RefCell<Vec<Rejection>>,
+    pub(crate) timers: Timers,
 }
 
 impl Requests {
@@ -137,6 +141,14 @@ impl Requests {
         Some(pending.remove(index))
     }
 
+    /// The request on whose behalf something of this one goes on: itself while it waits, and otherwise the first of those that
+    /// do.
+    pub(crate) fn heir_of(&self, request: RequestId) -> Option<RequestId> {
+        let pending = self.pending.borrow();
+        let is_waiting = pending.iter().any(|waiting| waiting.id == request);
+        if is_waiting { Some(request) } else { pending.iter().map(|waiting| waiting.id).min() }
+    }
+
     /// Notes a call of the outermost request.
     pub(crate) fn add_call(&self, id: CallId, call: Call) {
         self.calls_of_outermost.update(|calls| calls + 1);
@@ -174,13 +186,18 @@ impl Requests {
         promise: Local<'_>,
         error: JsError,
     ) {
-        let promise = Kept::new(context, promise);
+        let promise = Some(Kept::new(context, promise));
         self.rejections.borrow_mut().push(Rejection { request, promise, error });
+    }
+
+    /// Notes what a callback threw that nobody waits for.
+    pub(crate) fn add_uncaught(&self, request: RequestId, error: JsError) {
+        self.rejections.borrow_mut().push(Rejection { request, promise: None, error });
     }
 
     /// Drops the rejection of a promise that turned out to be a request's own result.
     pub(crate) fn forget_rejection(&self, promise: Local<'_>) {
-        self.rejections.borrow_mut().retain(|rejection| !rejection.promise.is(promise));
+        self.rejections.borrow_mut().retain(|rejection| !rejection.promise.as_ref().is_some_and(|rejected| rejected.is(promise)));
     }
 
     fn take_rejections(&self, request: RequestId) -> Vec<JsError> {
@@ -200,10 +217,14 @@ impl Requests {
         unhandled
     }
 
-    /// What is told of a request that has ended. The calls that it has in flight are given up.
+    /// What is told of a request that has ended. The calls that it has in flight are given up where it failed, and so are its
+    /// timers.
     pub(crate) fn end(&self, request: RequestId, outcome: Result<Value, Failure>) -> Ended {
-        if outcome.is_err() && self.has_calls() {
-            self.calls.borrow_mut().retain(|_, call| call.request != request);
+        if outcome.is_err() {
+            if self.has_calls() {
+                self.calls.borrow_mut().retain(|_, call| call.request != request);
+            }
+            self.timers.give_up(request);
         }
         Ended { request, outcome, unhandled: self.take_rejections(request) }
     }

@@ -116,6 +116,8 @@ pub struct Options {
     pub strict_eval: bool,
     /// Whether the guest has `WebAssembly`.
     pub webassembly: bool,
+    /// Whether the guest has timers, `URL` and the other web interfaces.
+    pub web: bool,
 }
 
 impl Options {
@@ -152,6 +154,7 @@ impl Default for Options {
             random_seed: None,
             strict_eval: false,
             webassembly: false,
+            web: false,
         }
     }
 }

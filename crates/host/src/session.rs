@@ -183,6 +183,7 @@ impl Session {
             clock: options.clock,
             random_seed: options.random_seed,
             strict_eval: options.strict_eval,
+            web: options.web,
         };
         self.push_small(&HostMessage::Start(start));
     }

@@ -80,6 +80,9 @@ impl InProcessRuntime {
         let isolate =
             Isolate::new(engine, &IsolateOptions { surface: Surface::Full, ..IsolateOptions::default() })
                 .map_err(|error| unavailable(error.to_string()))?;
+        if settings.web {
+            isolate.install_web().map_err(|error| unavailable(error.to_string()))?;
+        }
         if settings.console {
             let console = Rc::clone(&shared);
             isolate.set_console(Box::new(move |level, text: Text| {
@@ -358,6 +361,7 @@ impl InProcessRuntime {
             detach_here(py, || begin(&isolate, request, &limits));
         });
         shared.collect(py, &isolate);
+        inner.fire_timers(py, &isolate);
         Ok(request)
     }
 
@@ -431,6 +435,19 @@ impl Inner {
             detach_here(py, || isolate.settle(call, outcome, &limits));
         });
         shared.collect(py, &isolate);
+        self.fire_timers(py, &isolate);
+    }
+
+    /// Lets every timer go off that can.
+    fn fire_timers(&self, py: Python<'_>, isolate: &Isolate) {
+        let shared = &self.shared;
+        while let Some(request) = isolate.next_timer() {
+            shared.running_for(request, || {
+                let limits = StepLimits { cancelled: &|| shared.is_interrupted() };
+                detach_here(py, || isolate.fire_timer(&limits));
+            });
+            shared.collect(py, isolate);
+        }
     }
 }
 

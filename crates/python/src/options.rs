@@ -71,6 +71,7 @@ pub(crate) fn isolated(options: &Bound<'_, PyDict>) -> PyResult<Options> {
         random_seed: entry(options, "random_seed")?,
         strict_eval: entry(options, "strict_eval")?,
         webassembly: entry(options, "webassembly")?,
+        web: entry(options, "web")?,
     })
 }
 
@@ -90,6 +91,7 @@ pub(crate) struct InProcessOptions {
     pub(crate) max_heap_size: u64,
     pub(crate) budget: Budget,
     pub(crate) console: bool,
+    pub(crate) web: bool,
 }
 
 pub(crate) fn in_process(options: &Bound<'_, PyDict>) -> PyResult<InProcessOptions> {
@@ -103,6 +105,7 @@ pub(crate) fn in_process(options: &Bound<'_, PyDict>) -> PyResult<InProcessOptio
             depth: entry(options, "max_serialization_depth")?,
         },
         console: entry(options, "enable_console")?,
+        web: entry(options, "web")?,
     })
 }
 

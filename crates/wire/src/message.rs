@@ -81,6 +81,8 @@ pub struct Start {
     pub random_seed: Option<u64>,
     /// Whether making code from text (`eval`, `Function` and its kin) throws.
     pub strict_eval: bool,
+    /// Whether the guest has timers, `URL` and the other web interfaces.
+    pub web: bool,
 }
 
 /// What a runtime may use; checked by the worker for the guest's sake and by the host for its own.

@@ -27,8 +27,8 @@ fn host_messages_look_like_this() {
         max_value_depth: 100,
         console: true,
     };
-    let plain = Start { limits, clock: None, random_seed: None, strict_eval: false };
-    let repeatable = Start { limits, clock: Some(-1), random_seed: Some(13), strict_eval: true };
+    let plain = Start { limits, clock: None, random_seed: None, strict_eval: false, web: false };
+    let repeatable = Start { limits, clock: Some(-1), random_seed: Some(13), strict_eval: true, web: true };
     let bindings = vec![
         Binding { function: 0, object: None, name: "f".into(), asynchronous: false },
         Binding { function: 1, object: Some("o".into()), name: "g".into(), asynchronous: true },

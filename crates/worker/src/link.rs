@@ -85,6 +85,18 @@ impl Link {
         }
     }
 
+    /// The next message, if it is there.
+    pub(crate) fn receive_at_once(&mut self) -> io::Result<Option<HostMessage>> {
+        if let Some(message) = self.early.pop_front() {
+            return Ok(Some(message));
+        }
+        if let Some(message) = self.decode()? {
+            return Ok(Some(message));
+        }
+        self.fill(RecvFlags::DONTWAIT)?;
+        self.decode()
+    }
+
     /// Looks, without waiting, whether the host wants one of these requests stopped.
     pub(crate) fn is_cancelled(&mut self, requests: &[u64]) -> io::Result<bool> {
         self.fill(RecvFlags::DONTWAIT)?;

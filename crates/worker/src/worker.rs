@@ -155,17 +155,28 @@ impl Worker {
 
     fn serve(self: &Rc<Self>) -> io::Result<()> {
         loop {
-            let message = match self.later.borrow_mut().pop_front() {
-                Some(message) => message,
-                None => self.link.borrow_mut().receive()?,
+            let later = self.later.borrow_mut().pop_front();
+            let timer = self.isolate.next_timer();
+            let message = match (later, timer) {
+                (Some(message), _) => Some(message),
+                // What the host says comes first: it may want the request stopped whose timers go off for ever.
+                (None, Some(_)) => self.link.borrow_mut().receive_at_once()?,
+                (None, None) => Some(self.link.borrow_mut().receive()?),
             };
-            if matches!(message, HostMessage::Start(_)) {
-                return Err(io::Error::other("limits for a second time"));
+            match (message, timer) {
+                (Some(HostMessage::Start(_)), _) => {
+                    return Err(io::Error::other("limits for a second time"));
+                }
+                (Some(message), _) => self.take(message),
+                (None, Some(request)) => self.step(request, |cancelled| {
+                    self.isolate.fire_timer(&StepLimits { cancelled });
+                }),
+                (None, None) => {}
             }
-            self.take(message);
             self.tell_ended();
             let mut link = self.link.borrow_mut();
-            if self.isolate.is_pending() && self.later.borrow().is_empty() {
+            let has_nothing_to_run = self.isolate.next_timer().is_none() && self.later.borrow().is_empty();
+            if self.isolate.is_pending() && has_nothing_to_run {
                 // A message of a number is within every bound.
                 let _ = link.queue(&WorkerMessage::Waiting { taken: self.taken.get() });
             }
@@ -422,6 +433,9 @@ fn prepare(isolate: &Isolate, start: &Start) -> Result<(), String> {
     }
     if let Some(seed) = start.random_seed {
         isolate.seed_random(seed);
+    }
+    if start.web {
+        isolate.install_web().map_err(|error| error.to_string())?;
     }
     if start.strict_eval {
         isolate.forbid_eval().map_err(|error| error.to_string())?;

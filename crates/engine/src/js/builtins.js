@@ -100,6 +100,8 @@
     weakMapGet: WeakMap.prototype.get,
     weakMapSet: WeakMap.prototype.set,
 
+    create: Object.create,
+    iteratorPrototypes: [IteratorPrototype, AsyncIteratorPrototype],
     Error, TypeError, RangeError, SyntaxError, ReferenceError, URIError, EvalError,
   };
 })

@@ -1,4 +1,5 @@
-// Lets every clock that a script can read stand still: `Date`, and `Intl.DateTimeFormat` where it is given no time.
+// Puts every clock that a script can read into the host's hands: `Date`, and `Intl.DateTimeFormat` where it is given no
+// time. A clock stands still where it was told to, or else is the system's; and jumps with the timers.
 (function (builtins) {
   "use strict";
 
@@ -8,10 +9,20 @@
   } = builtins;
 
   const NO_ARGUMENTS = list();
-  // The name is that of the function within `frozenDate` too.
+  // The name is that of the function within `ownDate` too.
   const RealDate = Date;
   const DatePrototype = Date.prototype;
   const Format = Intl.DateTimeFormat;
+  const realNow = Date.now;
+
+  // Where the clock stands, if it does, and by how much the timers have made it jump, in milliseconds.
+  const clock = { __proto__: null, start: undefined, jumped: 0 };
+  let isReplaced = false;
+
+  function now() {
+    const start = clock.start === undefined ? apply(realNow, RealDate, NO_ARGUMENTS) : clock.start;
+    return start + clock.jumped;
+  }
 
   // What a guest sees of a function that has been bound is what it sees of the engine's own.
   function native(body) {
@@ -24,45 +35,46 @@
     defineProperty(object, key, descriptor);
   }
 
-  function frozenDate(now) {
-    const nowAlone = list();
-    nowAlone[0] = now;
+  function ownDate() {
     const target = function Date(...parts) {
-      if (new.target === undefined) return apply(dateString, new RealDate(now), NO_ARGUMENTS);
-      return construct(RealDate, parts.length === 0 ? nowAlone : parts, new.target);
+      if (new.target === undefined) return apply(dateString, new RealDate(now()), NO_ARGUMENTS);
+      if (parts.length !== 0) return construct(RealDate, parts, new.target);
+      const reading = list();
+      reading[0] = now();
+      return construct(RealDate, reading, new.target);
     };
     // `new.target` of a plain `new` is this function, whose instances are dates like any other.
     target.prototype = DatePrototype;
-    const frozen = native(target);
+    const own = native(target);
     const keys = ownKeys(Date);
     for (let i = 0; i < keys.length; i++) {
-      defineProperty(frozen, keys[i], getOwnPropertyDescriptor(Date, keys[i]));
+      defineProperty(own, keys[i], getOwnPropertyDescriptor(Date, keys[i]));
     }
-    const clock = native({ now: () => now }.now);
-    defineProperty(clock, "name", getOwnPropertyDescriptor(Date.now, "name"));
-    replace(frozen, "now", clock);
-    replace(DatePrototype, "constructor", frozen);
-    return frozen;
+    const reading = native({ now: () => now() }.now);
+    defineProperty(reading, "name", getOwnPropertyDescriptor(Date.now, "name"));
+    replace(own, "now", reading);
+    replace(DatePrototype, "constructor", own);
+    return own;
   }
 
-  // The same function where it is given a time, and else of the time that stands still.
-  function withoutTime(original, now) {
+  // The same function where it is given a time, and else of the clock's.
+  function withoutTime(original) {
     return new Proxy(original, {
       __proto__: null,
       apply(_, formatter, values) {
         const given = list();
-        given[0] = values.length === 0 || values[0] === undefined ? now : values[0];
+        given[0] = values.length === 0 || values[0] === undefined ? now() : values[0];
         return apply(original, formatter, given);
       },
     });
   }
 
-  function freezeFormats(now) {
+  function replaceFormats() {
     const prototype = Format.prototype;
-    replace(prototype, "formatToParts", withoutTime(prototype.formatToParts, now));
+    replace(prototype, "formatToParts", withoutTime(prototype.formatToParts));
     const descriptor = getOwnPropertyDescriptor(prototype, "format");
     const original = descriptor.get;
-    const frozen = new WeakMap();
+    const formats = new WeakMap();
     const one = list();
     const two = list();
     const nameless = getOwnPropertyDescriptor(new Format().format, "name");
@@ -72,17 +84,17 @@
       apply(_, formatter) {
         const format = apply(original, formatter, NO_ARGUMENTS);
         one[0] = format;
-        let answer = apply(weakMapGet, frozen, one);
+        let answer = apply(weakMapGet, formats, one);
         if (answer === undefined) {
           answer = native((time) => {
             const given = list();
-            given[0] = time === undefined ? now : time;
+            given[0] = time === undefined ? now() : time;
             return apply(format, undefined, given);
           });
           defineProperty(answer, "name", nameless);
           two[0] = format;
           two[1] = answer;
-          apply(weakMapSet, frozen, two);
+          apply(weakMapSet, formats, two);
           two[0] = two[1] = undefined;
         }
         one[0] = undefined;
@@ -92,9 +104,22 @@
     defineProperty(prototype, "format", descriptor);
   }
 
-  return guard((now) => {
-    replace(globalThis, "Date", frozenDate(now));
-    freezeFormats(now);
+  function take() {
+    if (isReplaced) return;
+    isReplaced = true;
+    replace(globalThis, "Date", ownDate());
+    replaceFormats();
     if (typeof Temporal === "object") delete Temporal.Now;
-  });
+  }
+
+  return {
+    __proto__: null,
+    clock,
+    now,
+    take: guard(take),
+    freeze: guard((start) => {
+      clock.start = start;
+      take();
+    }),
+  };
 })

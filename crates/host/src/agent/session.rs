@@ -508,7 +508,7 @@ fn make_runtime(
 /// A digest of what a guest can tell apart.
 fn fingerprint(options: &Options, surface: &Surface, mode: Mode, bootstrap: Option<&Text>) -> Digest {
     let said = (
-        (options.jit, options.max_heap_size, options.console, options.strict_eval),
+        (options.jit, options.max_heap_size, options.console, options.strict_eval, options.web),
         (options.max_value_bytes, options.max_value_nodes, options.max_value_depth),
         (mode, bootstrap, &surface.namespace, surface.names()),
     );

@@ -79,7 +79,7 @@ impl Message for HostMessage {
         read_message(bytes, budget, |reader| {
             let record = reader.record("host message")?;
             match (record.number, record.fields) {
-                (START, 8) => read_start(reader),
+                (START, 9) => read_start(reader),
                 (BIND, 1) => Ok(Self::Bind(reader.list("the bindings", BINDINGS, read_binding)?)),
                 (EVAL, 5) => Ok(Self::Eval {
                     id: reader.unsigned()?,
@@ -114,8 +114,8 @@ impl Message for HostMessage {
 }
 
 fn write_start(writer: &mut RecordWriter<'_>, start: &Start) {
-    let Start { limits, clock, random_seed, strict_eval } = start;
-    writer.record(START, 8);
+    let Start { limits, clock, random_seed, strict_eval, web } = start;
+    writer.record(START, 9);
     writer.unsigned(limits.max_heap_bytes);
     writer.unsigned(limits.max_value_bytes);
     writer.unsigned(limits.max_value_nodes);
@@ -124,6 +124,7 @@ fn write_start(writer: &mut RecordWriter<'_>, start: &Start) {
     writer.signed_or_null(*clock);
     writer.unsigned_or_null(*random_seed);
     writer.boolean(*strict_eval);
+    writer.boolean(*web);
 }
 
 fn read_start(reader: &mut RecordReader<'_>) -> Result<HostMessage, DecodeError> {
@@ -138,6 +139,7 @@ fn read_start(reader: &mut RecordReader<'_>) -> Result<HostMessage, DecodeError>
         clock: reader.signed_or_null()?,
         random_seed: reader.unsigned_or_null()?,
         strict_eval: reader.boolean()?,
+        web: reader.boolean()?,
     }))
 }
 

@@ -91,12 +91,14 @@ pub(crate) fn host_message() -> impl Strategy<Value = HostMessage> {
             console,
         },
     );
-    let options = (prop::option::of(any::<i64>()), prop::option::of(any::<u64>()), any::<bool>());
-    let start = (limits, options).prop_map(|(limits, (clock, random_seed, strict_eval))| Start {
+    let options =
+        (prop::option::of(any::<i64>()), prop::option::of(any::<u64>()), any::<bool>(), any::<bool>());
+    let start = (limits, options).prop_map(|(limits, (clock, random_seed, strict_eval, web))| Start {
         limits,
         clock,
         random_seed,
         strict_eval,
+        web,
     });
     let binding = (any::<u32>(), prop::option::of(text()), text(), any::<bool>())
         .prop_map(|(function, object, name, asynchronous)| Binding { function, object, name, asynchronous });
