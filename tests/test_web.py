@@ -441,7 +441,7 @@ def test_the_console_is_there_and_heard_where_somebody_listens() -> None:
         ("log", 'a { "b": 1 }'),
         ("log", "[1]"),
         ("log", "g"),
-        ("warn", " in"),
+        ("warn", "in"),
         ("info", "default: 1"),
         ("info", "default: 2"),
     ]

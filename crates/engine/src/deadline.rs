@@ -175,6 +175,11 @@ impl Deadline {
         (result, stop)
     }
 
+    /// Runs `body`, several sections, and counts what is between them as the guest's time too.
+    pub(crate) fn including_what_is_between<R>(&self, body: impl FnOnce() -> R) -> R {
+        self.question.time.including_what_is_between(body)
+    }
+
     /// Why no other section is to begin on behalf of the same request, if there is a reason. Asked between sections that may
     /// each be too short for the engine to ask; looks now and then only, since looking takes time.
     pub(crate) fn look(&self, bounds: Bounds, cancelled: &dyn Fn() -> bool) -> Option<Stop> {

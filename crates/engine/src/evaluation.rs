@@ -1,7 +1,7 @@
 //! How requests run, wait and end.
 
 use std::panic::resume_unwind;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pydeno_wire::message::{Failure, HostError, JsError, Language};
 use pydeno_wire::{Text, Value};
@@ -37,6 +37,9 @@ impl Isolate {
 
     /// How many reactions are stopped after their request was, before no more code is run.
     const MOST_STOPPED_REACTIONS: u32 = 1000;
+
+    /// How long timers go off before whoever keeps the isolate is asked again.
+    const MOMENT: Duration = Duration::from_millis(2);
 
     /// How many of them are stopped at the usual pace, which lets short ones come to their end.
     const PATIENT_ATTEMPTS: u32 = 8;
@@ -139,7 +142,7 @@ impl Isolate {
             return ended.outcome;
         }
         while self.next_timer().is_some() {
-            self.fire_timer(&StepLimits { cancelled: limits.cancelled });
+            self.fire_timers(&StepLimits { cancelled: limits.cancelled });
         }
         let requests = &self.shared.requests;
         if requests.take(|pending| pending.id == Self::EVAL).is_some() {
@@ -369,7 +372,7 @@ impl Isolate {
         }
     }
 
-    /// The request on whose behalf [`fire_timer`](Self::fire_timer) runs the callback of the next timer. `None` where none can
+    /// The request on whose behalf [`fire_timers`](Self::fire_timers) runs the callback of the next timer. `None` where none can
     /// go off: timers do while a request waits, and those that are not due do not while calls are in flight.
     pub fn next_timer(&self) -> Option<RequestId> {
         let requests = &self.shared.requests;
@@ -379,13 +382,27 @@ impl Isolate {
         requests.timers.next(!requests.has_calls()).and_then(|owner| requests.heir_of(owner))
     }
 
-    /// Lets time jump to the next timer, runs its callback and what that sets going. Whoever keeps an isolate calls it while
-    /// [`next_timer`](Self::next_timer) names a request, and sees between two timers to what else there is to do.
+    /// Lets time jump to the next timer, runs its callback and what that sets going; then the same again with the next timers of
+    /// the same request, for a moment. Whoever keeps an isolate calls it while [`next_timer`](Self::next_timer) names a request,
+    /// and sees in between to what else there is to do.
     ///
     /// # Panics
     ///
     /// As [`begin_eval`](Self::begin_eval).
-    pub fn fire_timer(&self, limits: &StepLimits<'_>) {
+    pub fn fire_timers(&self, limits: &StepLimits<'_>) {
+        let began = Instant::now();
+        let first = self.next_timer();
+        self.shared.deadline.including_what_is_between(|| {
+            while first.is_some() && self.next_timer() == first {
+                self.fire_timer(limits);
+                if began.elapsed() >= Self::MOMENT {
+                    break;
+                }
+            }
+        });
+    }
+
+    fn fire_timer(&self, limits: &StepLimits<'_>) {
         let (context, shared) = (&self.context, &*self.shared);
         let requests = &shared.requests;
         let Some(heir) = self.next_timer() else { return };

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct GuestTime {
     spent: Cell<Duration>,
     since: Cell<Option<Instant>>,
+    /// How long it has stood still in host functions.
+    paused: Cell<Duration>,
 }
 
 impl GuestTime {
@@ -31,7 +33,23 @@ impl GuestTime {
     /// Runs `body` with the clock standing still.
     pub(crate) fn paused<R>(&self, body: impl FnOnce() -> R) -> R {
         let _restore = self.switch(false);
-        body()
+        let (began, before) = (Instant::now(), self.now());
+        let value = body();
+        let stood = began.elapsed().saturating_sub(self.now().saturating_sub(before));
+        self.paused.update(|paused| paused.saturating_add(stood));
+        value
+    }
+
+    /// Runs `body`, several short pieces of guest code, and counts what comes between them too: it is done for the guest. Host
+    /// functions still do not count.
+    pub(crate) fn including_what_is_between<R>(&self, body: impl FnOnce() -> R) -> R {
+        let (began, before, paused) = (Instant::now(), self.now(), self.paused.get());
+        let value = body();
+        let counted =
+            self.now().saturating_sub(before).saturating_add(self.paused.get().saturating_sub(paused));
+        let between = began.elapsed().saturating_sub(counted);
+        self.spent.update(|spent| spent.saturating_add(between));
+        value
     }
 
     fn switch(&self, on: bool) -> Restore<'_> {

@@ -217,7 +217,7 @@ impl Isolate {
     /// that need nothing outside. Call it once, before any guest code, and after [`freeze_clock`](Self::freeze_clock).
     ///
     /// Timers take no time: when a request waits, nothing is left to run and no call is in flight, the guest's clocks jump to
-    /// the next one. Whoever keeps the isolate lets them go off, see [`fire_timer`](Self::fire_timer).
+    /// the next one. Whoever keeps the isolate lets them go off, see [`fire_timers`](Self::fire_timers).
     ///
     /// # Errors
     ///

@@ -197,7 +197,9 @@ impl Requests {
 
     /// Drops the rejection of a promise that turned out to be a request's own result.
     pub(crate) fn forget_rejection(&self, promise: Local<'_>) {
-        self.rejections.borrow_mut().retain(|rejection| !rejection.promise.as_ref().is_some_and(|rejected| rejected.is(promise)));
+        self.rejections
+            .borrow_mut()
+            .retain(|rejection| !rejection.promise.as_ref().is_some_and(|rejected| rejected.is(promise)));
     }
 
     fn take_rejections(&self, request: RequestId) -> Vec<JsError> {

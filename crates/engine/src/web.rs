@@ -128,8 +128,7 @@ impl Natives<'_> {
 
     fn of_timers(&mut self) {
         self.add("setTimer", |context, shared, arguments| {
-            let (&[callback, delay, values, repeats], Some(owner)) =
-                (arguments, shared.requests.outermost())
+            let (&[callback, delay, values, repeats], Some(owner)) = (arguments, shared.requests.outermost())
             else {
                 return Ok(context.undefined());
             };

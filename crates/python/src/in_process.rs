@@ -444,7 +444,7 @@ impl Inner {
         while let Some(request) = isolate.next_timer() {
             shared.running_for(request, || {
                 let limits = StepLimits { cancelled: &|| shared.is_interrupted() };
-                detach_here(py, || isolate.fire_timer(&limits));
+                detach_here(py, || isolate.fire_timers(&limits));
             });
             shared.collect(py, isolate);
         }

@@ -169,7 +169,7 @@ impl Worker {
                 }
                 (Some(message), _) => self.take(message),
                 (None, Some(request)) => self.step(request, |cancelled| {
-                    self.isolate.fire_timer(&StepLimits { cancelled });
+                    self.isolate.fire_timers(&StepLimits { cancelled });
                 }),
                 (None, None) => {}
             }

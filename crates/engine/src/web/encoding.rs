@@ -43,9 +43,12 @@ pub(super) fn incomplete(name: &str, bytes: &[u8]) -> Option<usize> {
     if encoding == UTF_16LE || encoding == UTF_16BE {
         let odd = bytes.len() % 2;
         let last = bytes[..bytes.len() - odd].last_chunk::<2>();
-        let unit = last.map(|&pair| {
-            if encoding == UTF_16LE { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) }
-        });
+        let unit =
+            last.map(
+                |&pair| {
+                    if encoding == UTF_16LE { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) }
+                },
+            );
         return Some(odd + if unit.is_some_and(|unit| (0xd800..0xdc00).contains(&unit)) { 2 } else { 0 });
     }
     encoding.is_single_byte().then_some(0)

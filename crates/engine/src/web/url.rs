@@ -40,6 +40,14 @@ pub(super) fn set(href: &str, part: &str, value: &str) -> Option<String> {
 }
 
 fn parts(url: &Url) -> String {
+    // The library knows a path's `^` by an older edition of the standard, which left it as it is.
+    let mut newer = None;
+    if !url.cannot_be_a_base() && url.path().contains('^') {
+        let mut url = url.clone();
+        url.set_path(&url.path().replace('^', "%5E"));
+        newer = Some(url);
+    }
+    let url = newer.as_ref().unwrap_or(url);
     [
         quirks::href(url),
         &quirks::origin(url),

@@ -6,12 +6,10 @@
   const { Map, apply, list, mapSet } = builtins;
   const mapGet = Map.prototype.get;
   const mapDelete = Map.prototype.delete;
-  const repeat = String.prototype.repeat;
 
   const console = {};
   const counts = new Map();
   const starts = new Map();
-  let groups = 0;
 
   function call(method, map, key, value) {
     const values = list();
@@ -23,8 +21,7 @@
   // The method that is there now: a script may have put its own into its place.
   function write(level, values) {
     if (typeof console[level] !== "function") return;
-    if (groups === 0) console[level](...values);
-    else console[level](apply(repeat, "  ", [groups - 1]), ...values);
+    console[level](...values);
   }
 
   const label = (value) => (value === undefined ? "default" : `${value}`);
@@ -55,12 +52,9 @@
     dirxml: (...values) => write("log", values),
     group: (...values) => {
       if (values.length > 0) write("log", values);
-      groups++;
     },
     groupCollapsed: (...values) => methods.group(...values),
-    groupEnd: () => {
-      if (groups > 0) groups--;
-    },
+    groupEnd: () => {},
     table: (value) => write("log", [value]),
     time: (value) => call(mapSet, starts, label(value), clocks.now()) && undefined,
     timeLog: (value, ...values) => {
