@@ -28,11 +28,11 @@ demo: $(VENV)/.installed $(VENV)/.demo-tools ## install what is missing, then ru
 	@$(BIN)/python examples/data_report.py --out out
 
 .PHONY: test
-test: $(VENV)/.installed $(VENV)/.dev-tools ## install what is missing, then run every check and every test
+test: $(VENV)/.installed $(VENV)/.dev-tools $(VENV)/.docs-tools ## install what is missing, then run every check and every test
 	@scripts/check all
 
 .PHONY: lint
-lint: $(VENV)/.installed $(VENV)/.dev-tools ## formatting, clippy, ruff and mypy
+lint: $(VENV)/.installed $(VENV)/.dev-tools $(VENV)/.docs-tools ## formatting, clippy, ruff and mypy
 	@scripts/check lint
 
 .PHONY: install
@@ -53,6 +53,20 @@ bench: $(VENV)/.installed $(VENV)/.dev-tools ## the measurements; they fail on n
 	cargo bench --locked -p pydeno-preflight --bench check
 	cargo bench --locked -p pydeno-transform --bench transform
 
+# The site needs no engine and no built package: the reference is read from the sources.
+.PHONY: docs
+docs: $(VENV)/.docs-tools ## the documentation as a site, in out/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the site is in out/site; open out/site/index.html"
+
+.PHONY: docs-serve
+docs-serve: $(VENV)/.docs-tools ## the same while you write, on a port of this machine
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict
+
+.PHONY: notebook
+notebook: $(VENV)/.installed $(VENV)/.docs-tools ## run examples/notebook.ipynb and keep its outputs
+	@$(BIN)/python scripts/run_notebook.py --write examples/notebook.ipynb
+
 .PHONY: clean
 clean: ## remove what the other targets made, except cargo's own build cache
 	rm -rf $(VENV) build dist out python/*.egg-info .mypy_cache .pytest_cache .ruff_cache
@@ -68,6 +82,11 @@ $(VENV)/.created: scripts/prepare
 $(VENV)/.demo-tools: requirements-demo.txt requirements-dev.txt $(VENV)/.created
 	@echo "==> installing the build tools and the example's data"
 	@$(BIN)/pip install --quiet -r requirements-demo.txt
+	@touch $@
+
+$(VENV)/.docs-tools: requirements-docs.txt $(VENV)/.demo-tools
+	@echo "==> installing the tools of the documentation"
+	@$(BIN)/pip install --quiet -r requirements-docs.txt
 	@touch $@
 
 ORACLE := tests/oracle/package.json tests/oracle/package-lock.json tests/oracle/.npmrc
