@@ -1,58 +1,84 @@
-//! Whether this process has been given a part of the cgroup v2 tree in which it could make groups for its workers.
+//! Control groups: a limit on memory and tasks for each worker that the kernel itself enforces, where this process was
+//! given a part of the cgroup v2 tree.
 //!
-//! pydeno does not use one: limits are enforced by sampling. The status says which of the two is so, because a group's
-//! memory limit would hold without a sampling interval.
+//! Limits hold without one, by sampling from outside. A group's limit holds between two samples, too, and for what the
+//! kernel keeps on behalf of a worker. Sampling comes first and says which limit was passed; a group is the backstop.
+//!
+//! # Terms
+//!
+//! - A group is **delegated** when whoever manages the tree has left everything beneath it to this process's user.
+//! - The **parent** is the delegated group in which the workers' groups are made. No process may be in it itself: the kernel
+//!   has limits in a group or processes, and not both.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod delegation;
+mod group;
 
-use rustix::fs::Access;
+use std::fmt;
 
-const ROOT: &str = "/sys/fs/cgroup";
+use rustix::process::Pid;
 
-/// What there is, in words for a layer's detail.
-pub(crate) fn describe() -> &'static str {
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    match own_group(&groups, Path::new(ROOT)) {
-        Some(group) if is_delegated(&group) => "not by the cgroup v2 that this process was delegated",
-        Some(_) => "and the cgroup v2 of this process is not delegated to it",
-        None => "and there is no cgroup v2",
+use crate::options::Options;
+
+pub(crate) use delegation::Delegation;
+pub(crate) use group::{Group, sweep};
+
+/// What bounds a worker beside sampling.
+#[derive(Debug)]
+pub(crate) enum Containment {
+    /// A group of its own.
+    Group(Group),
+    /// Nothing, for this reason.
+    Sampled(String),
+    /// A group that was asked for, or is there for others, and cannot be had for this one.
+    Failed(String),
+}
+
+impl Containment {
+    /// A group without limits, where there is a parent for it.
+    pub(crate) fn new(delegation: &Delegation) -> Self {
+        match delegation {
+            Delegation::Parent(parent) => match Group::create(parent) {
+                Ok(group) => Self::Group(group),
+                Err(error) => {
+                    Self::failed(&format!("a group cannot be made in {}", parent.display()), &error)
+                }
+            },
+            Delegation::None(reason) => Self::Sampled(reason.clone()),
+            Delegation::Unusable(reason) => Self::Failed(reason.clone()),
+        }
     }
-}
 
-/// The directory of the process's group in the unified hierarchy, from `/proc/self/cgroup`.
-fn own_group(groups: &str, root: &Path) -> Option<PathBuf> {
-    let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let group = root.join(path);
-    group.join("cgroup.controllers").exists().then_some(group)
-}
+    /// Sets a group's limits: bytes of memory and live threads.
+    pub(crate) fn limited(self, memory: u64, threads: u64) -> Self {
+        match self {
+            Self::Group(group) => match group.limit(memory, threads) {
+                Ok(()) => Self::Group(group),
+                Err(error) => Self::failed("a group cannot be limited", &error),
+            },
+            other => other,
+        }
+    }
 
-/// Whether groups with a memory limit could be made in the directory.
-fn is_delegated(group: &Path) -> bool {
-    let has_memory = fs::read_to_string(group.join("cgroup.controllers")).is_ok_and(|controllers| {
-        controllers.split_ascii_whitespace().any(|controller| controller == "memory")
-    });
-    let writable = |path: &Path| rustix::fs::access(path, Access::WRITE_OK).is_ok();
-    has_memory && writable(group) && writable(&group.join("cgroup.subtree_control"))
-}
+    /// Puts a process into a group that has the default limits.
+    pub(crate) fn admitting(self, pid: Pid) -> Self {
+        let defaults = Options::default();
+        match self.limited(defaults.max_memory, defaults.jit.max_threads()) {
+            Self::Group(group) => match group.admit(pid) {
+                Ok(()) => Self::Group(group),
+                Err(error) => Self::failed("a process cannot be put into a group", &error),
+            },
+            other => other,
+        }
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    pub(crate) fn group(&self) -> Option<&Group> {
+        match self {
+            Self::Group(group) => Some(group),
+            Self::Sampled(_) | Self::Failed(_) => None,
+        }
+    }
 
-    #[test]
-    fn the_unified_hierarchy_is_told_from_the_old_ones() {
-        let root = std::env::temp_dir().join(format!("pydeno-cgroup-{}", std::process::id()));
-        let group = root.join("user.slice/app");
-        fs::create_dir_all(&group).unwrap();
-        assert_eq!(own_group("0::/user.slice/app\n", &root), None, "without controllers it is no group");
-        fs::write(group.join("cgroup.controllers"), "cpu memory pids\n").unwrap();
-        fs::write(group.join("cgroup.subtree_control"), "").unwrap();
-        assert_eq!(own_group("9:name=systemd:/\n0::/user.slice/app\n", &root), Some(group.clone()));
-        assert_eq!(own_group("9:name=systemd:/\n4:memory:/a\n", &root), None);
-        assert!(is_delegated(&group));
-        fs::write(group.join("cgroup.controllers"), "cpu pids\n").unwrap();
-        assert!(!is_delegated(&group), "without the memory controller there is nothing to gain");
-        fs::remove_dir_all(&root).unwrap();
+    fn failed(what: &str, error: &dyn fmt::Display) -> Self {
+        Self::Failed(format!("{what}: {error}"))
     }
 }

@@ -4,7 +4,7 @@ use pydeno_wire::message::LayerReport;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use crate::cgroup;
+use crate::cgroup::Containment;
 use crate::process_usage::UsageReader;
 
 /// The name of the layer that says whether a worker's use of resources can be read.
@@ -12,18 +12,31 @@ pub(crate) const RESOURCE_PROBES: &str = "resource_probes";
 /// The name of the layer that says whether a worker can be killed.
 pub(crate) const TERMINATION: &str = "termination";
 
-/// Reads the memory, CPU time and threads of the process `pid`, as the monitor does.
-pub(crate) fn resource_probes(pid: Pid) -> LayerReport {
+/// Reads the memory, CPU time and threads of the process `pid`, as the monitor does, and looks whether it is in its group.
+pub(crate) fn resource_probes(pid: Pid, containment: &Containment) -> LayerReport {
+    let group = match containment {
+        Containment::Group(group) => match (group.holds(pid), group.memory_limit()) {
+            (true, Ok(limit)) => format!("in a group of its own: memory.max is {} MiB", limit >> 20),
+            (true, Err(error)) => {
+                return missing(RESOURCE_PROBES, format!("the limit of a group: {error}"), GROUP_FIX);
+            }
+            (false, _) => {
+                let detail = "a confined process is not in the group that was made for it".to_owned();
+                return missing(RESOURCE_PROBES, detail, GROUP_FIX);
+            }
+        },
+        Containment::Sampled(reason) => reason.clone(),
+        Containment::Failed(reason) => return missing(RESOURCE_PROBES, reason.clone(), GROUP_FIX),
+    };
     match UsageReader::open(pid.as_raw_pid()).and_then(|reader| reader.sample()) {
         Ok(usage) if usage.memory > 0 && usage.threads > 0 => in_force(
             RESOURCE_PROBES,
             format!(
-                "read from outside: {} KiB of memory, {} ms of CPU time, {} thread{}; sampled, {}",
+                "read from outside: {} KiB of memory, {} ms of CPU time, {} thread{}; sampled; {group}",
                 usage.memory >> 10,
                 usage.cpu.as_millis(),
                 usage.threads,
                 if usage.threads == 1 { "" } else { "s" },
-                cgroup::describe(),
             ),
         ),
         Ok(usage) => missing(
@@ -68,6 +81,8 @@ pub(crate) fn missing(name: &str, detail: String, fix: &str) -> LayerReport {
 
 const PROC_FIX: &str = "mount /proc of the host's own process namespace where it runs, without hidepid or with a gid= \
      that its user belongs to";
+const GROUP_FIX: &str = "delegate to this user a cgroup v2 group that holds no process, and the group around it and the host's, or unset \
+     PYDENO_CGROUP";
 const FILES_FIX: &str = "let the host open two more descriptors (ulimit -n)";
 const KILL_FIX: &str = "run the host as an ordinary user, or leave CAP_KILL to its container (docker run --cap-add=KILL), \
      and let its system-call filter pass kill and pidfd_send_signal";

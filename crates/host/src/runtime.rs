@@ -431,7 +431,10 @@ impl Runtime {
             Verdict::Terminated => Error::Terminated,
             Verdict::Violation => Error::ProtocolViolation { what: "an earlier message".into() },
             Verdict::Lost => match self.zygote.collect(self.watch.pid()) {
-                ExitStatus::Signal(signal) if signal == libc::SIGSYS => Error::SandboxViolation,
+                ExitStatus::Signal(libc::SIGSYS) => Error::SandboxViolation,
+                ExitStatus::Signal(libc::SIGKILL) if self.watch.ran_out_of_memory() => {
+                    self.explain(Verdict::Over(Limit::Memory))
+                }
                 status => Error::WorkerCrashed { status },
             },
         }

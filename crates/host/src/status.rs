@@ -1,7 +1,7 @@
-//! What the sandbox can be on this machine, found out with a throwaway process and without an engine.
+//! What the sandbox can be on this machine, found out with throwaway processes and without an engine.
 //!
 //! The worker's own executable, in probe mode, does what a zygote and its worker do: a child of it proves that the filter
-//! kills, then it confines itself and reports. It is measured and killed from here, as the monitor would. The calling
+//! kills, then it confines itself and reports. A second one is measured and killed from here, as the monitor would. The calling
 //! process is left as it was.
 
 mod probe;

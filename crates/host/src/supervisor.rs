@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pydeno_wire::message::SandboxMode;
 
+use crate::cgroup;
 use crate::error::Error;
 use crate::fork_generation;
 use crate::monitor::Monitor;
@@ -120,6 +121,7 @@ impl Supervisor {
         let zygotes = std::mem::take(&mut *self.zygotes.lock().unwrap_or_else(PoisonError::into_inner));
         // Runtimes that are still referred to hold those that are left.
         zygotes.iter().filter_map(Weak::upgrade).for_each(|zygote| zygote.end());
+        cgroup::sweep();
     }
 
     fn start_zygote(&self, features: Features) -> Result<Arc<Zygote>, Error> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
+use crate::cgroup::Group;
 use crate::clock::Nanos;
 use crate::error::Limit;
 use crate::fork_generation;
@@ -61,6 +62,7 @@ pub(crate) struct Watch {
     verdict: OnceLock<Verdict>,
     meter: Mutex<Option<Meter>>,
     lease: Mutex<Option<Lease>>,
+    group: OnceLock<Group>,
 }
 
 #[derive(Debug)]
@@ -83,12 +85,24 @@ impl Watch {
             verdict: OnceLock::new(),
             meter: Mutex::new(None),
             lease: Mutex::new(None),
+            group: OnceLock::new(),
         }
     }
 
     /// Gives the lease back when the worker ends.
     pub(crate) fn hold(&self, lease: Lease) {
         *self.lease.lock().unwrap_or_else(PoisonError::into_inner) = Some(lease);
+    }
+
+    /// Keeps the group that the worker is in.
+    pub(crate) fn contain(&self, group: Group) {
+        let first = self.group.set(group);
+        debug_assert!(first.is_ok(), "a worker starts once");
+    }
+
+    /// Whether the kernel ended the worker because its group was over the memory limit.
+    pub(crate) fn ran_out_of_memory(&self) -> bool {
+        self.group.get().is_some_and(Group::ran_out_of_memory)
     }
 
     pub(crate) fn pid(&self) -> Pid {

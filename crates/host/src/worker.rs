@@ -11,6 +11,7 @@ use rustix::net::sockopt::{Timeout, set_socket_send_buffer_size, set_socket_time
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Pid;
 
+use crate::cgroup::Containment;
 use crate::clock::Nanos;
 use crate::error::Error;
 use crate::first_words::{StartError, event_so_far, first_event};
@@ -33,6 +34,7 @@ pub(crate) const FIRST_WAIT: Duration = Duration::from_millis(10);
 pub(crate) struct Forthcoming {
     zygote: Arc<Zygote>,
     socket: OwnedFd,
+    containment: Containment,
     ticket: Ticket,
 }
 
@@ -43,6 +45,7 @@ pub(crate) struct Confining {
     socket: OwnedFd,
     session: Session,
     watch: Arc<Watch>,
+    containment: Containment,
     until: Nanos,
 }
 
@@ -64,8 +67,10 @@ impl Forthcoming {
             set_socket_send_buffer_size(end, SOCKET_BUFFER)?;
         }
         set_socket_timeout(&ours, Timeout::Recv, Some(FIRST_WAIT))?;
-        let ticket = zygote.request_worker(&theirs, options.sandbox, options.empty_root)?;
-        Ok(Self { zygote: Arc::clone(zygote), socket: ours, ticket })
+        let containment = Containment::new(&zygote.delegation);
+        let ticket =
+            zygote.request_worker(&theirs, containment.group(), options.sandbox, options.empty_root)?;
+        Ok(Self { zygote: Arc::clone(zygote), socket: ours, containment, ticket })
     }
 
     /// Waits until the worker has proved its sandbox.
@@ -77,21 +82,19 @@ impl Forthcoming {
 
     /// Waits until the zygote has forked it, which takes no longer than a fork does.
     pub(crate) fn fork(self, options: &Options) -> Result<Confining, Error> {
-        let Self { zygote, socket, ticket } = self;
+        let Self { zygote, socket, containment, ticket } = self;
         let forked = zygote.receive_worker(ticket).map_err(|error| Error::WorkerUnavailable {
             reason: format!("the zygote could not fork a worker: {error}"),
         })?;
-        let watch = Arc::new(Watch::new(
-            forked.pid,
-            forked.pidfd,
-            WatchLimits {
-                memory: options.max_memory,
-                threads: options.jit.max_threads(),
-                cpu: options.max_cpu(),
-            },
-        ));
+        let limits = WatchLimits {
+            memory: options.max_memory,
+            threads: options.jit.max_threads(),
+            cpu: options.max_cpu(),
+        };
+        let containment = containment.limited(limits.memory, limits.threads);
+        let watch = Arc::new(Watch::new(forked.pid, forked.pidfd, limits));
         let until = Nanos::now().plus(START_PATIENCE);
-        Ok(Confining { zygote, socket, session: Session::new(), watch, until })
+        Ok(Confining { zygote, socket, session: Session::new(), watch, containment, until })
     }
 }
 
@@ -120,10 +123,14 @@ impl Confining {
     }
 
     fn judge(self, first: Result<Event, StartError>, options: &Options) -> Result<Worker, Error> {
-        let Self { zygote, socket, session, watch, .. } = self;
+        let Self { zygote, socket, session, watch, containment, .. } = self;
         match first {
             Ok(Event::Ready(mut ready)) => {
-                match oversee(watch.pid(), &mut ready.sandbox, options.sandbox) {
+                let overseen = oversee(watch.pid(), &containment, &mut ready.sandbox, options.sandbox);
+                if let Containment::Group(group) = containment {
+                    watch.contain(group);
+                }
+                match overseen {
                     Ok(()) => Ok(Worker { zygote, socket, session, watch, ready }),
                     // It reported and was killed while it waited to be needed.
                     Err(_) if watch.ends_within(MOMENT) => {
@@ -150,8 +157,14 @@ impl Confining {
 
 /// Adds to the worker's own report what the host must be able to do to it. One that cannot be killed must not start in
 /// any mode; one that cannot be measured must not start when everything is required.
-fn oversee(worker: Pid, report: &mut SandboxReport, mode: SandboxMode) -> Result<(), Error> {
-    let [probes, termination] = [oversight::resource_probes(worker), oversight::termination(worker)];
+fn oversee(
+    worker: Pid,
+    containment: &Containment,
+    report: &mut SandboxReport,
+    mode: SandboxMode,
+) -> Result<(), Error> {
+    let probes = oversight::resource_probes(worker, containment);
+    let termination = oversight::termination(worker);
     let refused = !termination.applied || (!probes.applied && mode == SandboxMode::Require);
     report.layers.extend([probes, termination]);
     if refused { Err(Error::SandboxUnavailable { report: std::mem::take(report) }) } else { Ok(()) }

@@ -24,6 +24,7 @@ use rustix::net::{
 };
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::cgroup::{Delegation, Group};
 use crate::error::Error;
 use crate::fork_generation;
 use crate::monitor::Monitor;
@@ -51,6 +52,8 @@ pub struct WorkerBinary {
 pub(crate) struct Zygote {
     /// The engine's library, as the zygote found it.
     pub(crate) engine: String,
+    /// Where its workers have their groups.
+    pub(crate) delegation: Delegation,
     child: Mutex<Child>,
     control: Mutex<Control>,
     born: Instant,
@@ -123,6 +126,7 @@ impl Zygote {
             })?;
         let mut zygote = Self {
             engine: String::new(),
+            delegation: Delegation::find().tidy(),
             child: Mutex::new(child),
             control: Mutex::new(Control {
                 socket: ours,
@@ -161,15 +165,20 @@ impl Zygote {
         }
     }
 
-    /// Asks for a worker that will hold `socket`, without waiting for it.
+    /// Asks for a worker that will hold `socket` and enter `group`, without waiting for it.
     pub(crate) fn request_worker(
         &self,
         socket: &OwnedFd,
+        group: Option<&Group>,
         sandbox: SandboxMode,
         empty_root: bool,
     ) -> io::Result<Ticket> {
         self.forked.fetch_add(1, Ordering::Relaxed);
-        lock(&self.control).send(ZygoteRequest::Spawn { sandbox, empty_root }, Some(socket.as_fd()))
+        let request = ZygoteRequest::Spawn { sandbox, empty_root };
+        match group {
+            Some(group) => lock(&self.control).send(request, &[socket.as_fd(), group.entrance()]),
+            None => lock(&self.control).send(request, &[socket.as_fd()]),
+        }
     }
 
     /// The worker that [`Self::request_worker`] asked for.
@@ -188,7 +197,7 @@ impl Zygote {
     pub(crate) fn collect(&self, pid: Pid) -> ExitStatus {
         let mut control = lock(&self.control);
         let reply = control
-            .send(ZygoteRequest::Collect { pid: pid.as_raw_pid() }, None)
+            .send(ZygoteRequest::Collect { pid: pid.as_raw_pid() }, &[])
             .and_then(|ticket| control.wait_for(ticket));
         match reply {
             Ok((ZygoteReply::Exited { status, .. }, _)) => status,
@@ -241,13 +250,13 @@ fn ends_within(child: &Child, patience: Duration) -> bool {
 }
 
 impl Control {
-    fn send(&mut self, request: ZygoteRequest, fd: Option<BorrowedFd<'_>>) -> io::Result<Ticket> {
+    /// Sends a request with at most two descriptors.
+    fn send(&mut self, request: ZygoteRequest, fds: &[BorrowedFd<'_>]) -> io::Result<Ticket> {
         let mut bytes = Vec::with_capacity(32);
         request.encode(&mut bytes, &Budget::default()).map_err(io::Error::other)?;
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        let fds = fd.map(|fd| [fd]);
-        if let Some(fds) = &fds {
+        if !fds.is_empty() {
             ancillary.push(SendAncillaryMessage::ScmRights(fds));
         }
         sendmsg(&self.socket, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;

@@ -122,10 +122,10 @@ impl<'a> Zygote<'a> {
 
     /// Serves one request; false when the host has hung up.
     fn request(&mut self) -> io::Result<bool> {
-        let Some((request, socket)) = receive(self.control)? else { return Ok(false) };
+        let Some((request, [socket, group])) = receive(self.control)? else { return Ok(false) };
         match (request, socket) {
             (ZygoteRequest::Spawn { sandbox, empty_root }, Some(socket)) => {
-                self.spawn(socket, sandbox, empty_root)?;
+                self.spawn(socket, group, sandbox, empty_root)?;
             }
             (ZygoteRequest::Spawn { .. }, None) => {
                 let reason = "no socket came with the request".to_owned();
@@ -147,7 +147,13 @@ impl<'a> Zygote<'a> {
         }
     }
 
-    fn spawn(&mut self, socket: OwnedFd, sandbox: SandboxMode, empty_root: bool) -> io::Result<()> {
+    fn spawn(
+        &mut self,
+        socket: OwnedFd,
+        group: Option<OwnedFd>,
+        sandbox: SandboxMode,
+        empty_root: bool,
+    ) -> io::Result<()> {
         let parent = getpid();
         let kill_proof = match sandbox {
             SandboxMode::Off => None,
@@ -157,6 +163,10 @@ impl<'a> Zygote<'a> {
         };
         let child = match fork() {
             Ok(Side::Child) => {
+                if let Some(group) = group {
+                    // Whether this worked is for the host to see, who asks the kernel.
+                    let _ = rustix::io::write(&group, b"0");
+                }
                 let surface = self.surface;
                 let order = Order { parent, sandbox, empty_root, surface, kill_proof };
                 worker::run(self.engine, &mut self.descriptors, socket, &order)
@@ -167,7 +177,7 @@ impl<'a> Zygote<'a> {
                 return reply(self.control, &ZygoteReply::SpawnFailed { reason }, None);
             }
         };
-        drop(socket);
+        drop((socket, group));
         // Only this process can reap the child, so the number is still its own.
         let pidfd = pidfd_open(child, PidfdFlags::empty())?;
         let pidfd = self.live.entry(child).or_insert(pidfd);
@@ -220,9 +230,10 @@ fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-fn receive(control: BorrowedFd<'_>) -> io::Result<Option<(ZygoteRequest, Option<OwnedFd>)>> {
+/// A request and the descriptors that came with it: a worker's socket, and where it enters its group.
+fn receive(control: BorrowedFd<'_>) -> io::Result<Option<(ZygoteRequest, [Option<OwnedFd>; 2])>> {
     let mut bytes = [0; MAX_MESSAGE];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = loop {
         match recvmsg(control, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
@@ -233,15 +244,17 @@ fn receive(control: BorrowedFd<'_>) -> io::Result<Option<(ZygoteRequest, Option<
     if received.bytes == 0 {
         return Ok(None);
     }
-    let mut fd = None;
-    for message in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(fds) = message {
-            fd = fds.last().or(fd);
-        }
-    }
+    let mut fds = ancillary
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        })
+        .flatten();
+    let fds = [fds.next(), fds.next()];
     let request =
         ZygoteRequest::decode(&bytes[..received.bytes], &Budget::default()).map_err(io::Error::other)?;
-    Ok(Some((request, fd)))
+    Ok(Some((request, fds)))
 }
 
 fn reply(control: BorrowedFd<'_>, reply: &ZygoteReply, fd: Option<BorrowedFd<'_>>) -> io::Result<()> {

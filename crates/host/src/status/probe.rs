@@ -1,4 +1,4 @@
-//! The throwaway process: started, listened to, measured, killed and reaped within a second.
+//! The throwaway processes: started, listened to, measured, killed and reaped within a second.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,12 +14,13 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
 };
 
+use crate::cgroup::{Containment, Delegation};
 use crate::clock::Nanos;
 use crate::first_words::{StartError, first_event};
 use crate::oversight::{self, TERMINATION, in_force, missing};
 use crate::session::{Event, Session};
 
-/// How long the process may take to report. It needs milliseconds; this is for a machine that has stopped.
+/// How long the processes may take to report. They need milliseconds; this is for a machine that has stopped.
 const PATIENCE: Duration = Duration::from_millis(800);
 /// How long it may take to end afterwards. The kernel ends it at once, unless it waits for a disk.
 const END_PATIENCE: Duration = Duration::from_millis(150);
@@ -34,12 +35,16 @@ pub(super) struct Unknown {
     pub(super) fix: &'static str,
 }
 
-/// What the worker's executable finds when it confines itself, and what can be done to it from here.
+/// What the worker's executable finds when it confines itself, and what can be done from here to another one that has.
 pub(super) fn examine(worker: &Path) -> Result<Vec<LayerReport>, Unknown> {
-    let probe = Probe::start(worker)?;
-    let mut layers = probe.listen(worker)?;
-    layers.push(oversight::resource_probes(probe.pid));
-    layers.push(probe.kill());
+    let until = Nanos::now().plus(PATIENCE);
+    let [reporting, measured] = [Probe::start(worker)?, Probe::start(worker)?];
+    let containment = Containment::new(&Delegation::find()).admitting(measured.pid);
+    let mut layers = reporting.listen(worker, until)?;
+    measured.listen(worker, until)?;
+    layers.push(oversight::resource_probes(measured.pid, &containment));
+    layers.push(measured.kill());
+    drop(measured);
     Ok(layers)
 }
 
@@ -83,9 +88,9 @@ impl Probe {
         }
     }
 
-    fn listen(&self, worker: &Path) -> Result<Vec<LayerReport>, Unknown> {
+    fn listen(&self, worker: &Path, until: Nanos) -> Result<Vec<LayerReport>, Unknown> {
         let socket = self.socket.as_ref().expect("it is closed when the probe is dropped");
-        match first_event(socket, &mut Session::new(), PATIENCE) {
+        match first_event(socket, &mut Session::new(), until.since(Nanos::now())) {
             Ok(Event::Ready(ready)) => Ok(ready.sandbox.layers),
             Ok(Event::Refused(report)) => Ok(report.layers),
             Ok(_) => unreachable!("a session starts with one of the two"),
