@@ -57,6 +57,24 @@ def test_a_rejection_is_the_scripts_error_and_it_goes_on(rt: AnyRuntime) -> None
     assert failed(rt, "await new Promise(() => {})").kind == "js_error"
 
 
+def test_a_cell_that_is_run_again_may_declare_its_names_again(rt: AnyRuntime) -> None:
+    cell = "const limit = %d; let used = limit - 1; class Cell {} [limit, used, new Cell() instanceof Cell]"
+    assert rt.eval(cell % 3, redeclare=True) == [3, 2, True]
+    assert rt.eval(cell % 5, redeclare=True) == [5, 4, True]
+    assert rt.execute("const later = await limit; later", redeclare=True).result == 5
+    assert rt.execute("const later = await used; later", redeclare=True).result == 4
+    assert rt.eval("const typed: number = limit; typed", redeclare=True, language="ts") == 5
+    assert failed(rt, "const limit = 6").name == "SyntaxError"
+
+
+def test_without_being_asked_for_a_name_is_declared_once(rt: AnyRuntime) -> None:
+    rt.eval("const limit = 3")
+    assert failed(rt, "const limit = 4").name == "SyntaxError"
+    assert failed(rt, "limit = 4").name == "TypeError"
+    with pytest.raises(TypeError, match="redeclare"):
+        rt.eval("1", redeclare="yes")  # type: ignore[arg-type]
+
+
 def test_an_error_names_the_place_that_the_author_wrote(rt: AnyRuntime) -> None:
     error = failed(rt, "const first = await 1;\n\n  missing(first)")
     assert (error.frames[0].file, error.frames[0].line, error.frames[0].column) == ("author.ts", 3, 10)

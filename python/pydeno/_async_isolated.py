@@ -101,7 +101,7 @@ class AsyncIsolatedRuntime(IsolatedBase):
             bootstrap = self.config._script
             if bootstrap is not None:
                 driver = self._driver_for_running_loop()
-                await driver.run(lambda: core.begin_eval(bootstrap, "bootstrap.js", "js"))
+                await driver.run(lambda: core.begin_eval(bootstrap, "bootstrap.js", "js", False))
                 self._refuse_if_closed()
             for holder, functions in self._bound_early or []:
                 super()._bind(holder, functions)
@@ -137,18 +137,22 @@ class AsyncIsolatedRuntime(IsolatedBase):
         revoked = [functions.pop(function_name) for _, functions in early if function_name in functions]
         return bool(revoked)
 
-    async def eval(self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
+    async def eval(
+        self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js", redeclare: bool = False
+    ) -> Any:
         """Evaluate a script and return the value of its last expression, as `IsolatedRuntime.eval` does.
 
         Raises:
             Exception: As `IsolatedRuntime.eval`, and what `start` raises.
         """
-        return await self.eval_async(code, name=name, language=language)
+        return await self.eval_async(code, name=name, language=language, redeclare=redeclare)
 
-    async def eval_async(self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
+    async def eval_async(
+        self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js", redeclare: bool = False
+    ) -> Any:
         """The same as `eval`."""
         await self.start()
-        return await super().eval_async(code, name=name, language=language)
+        return await super().eval_async(code, name=name, language=language, redeclare=redeclare)
 
     async def execute(  # type: ignore[override]
         self,
@@ -156,10 +160,13 @@ class AsyncIsolatedRuntime(IsolatedBase):
         *,
         name: str = DEFAULT_NAME,
         language: Language = "js",
+        redeclare: bool = False,
         max_output: int = MAX_OUTPUT,
     ) -> ExecutionResult:
         """Evaluate a script and return everything that came of it as data, as `IsolatedRuntime.execute` does."""
-        return await self.execute_async(code, name=name, language=language, max_output=max_output)
+        return await self.execute_async(
+            code, name=name, language=language, redeclare=redeclare, max_output=max_output
+        )
 
     def _call_function(self, function: JsFunction, arguments: tuple[Any, ...]) -> Any:
         if self._core.is_calling():

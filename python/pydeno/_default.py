@@ -61,7 +61,7 @@ def _with_functions(state: _Default, options: dict[str, Any]) -> IsolatedRuntime
 
 
 def eval(  # noqa: A001 - it is `pydeno.eval`
-    code: str, *, name: str = DEFAULT_NAME, language: Language = "js"
+    code: str, *, name: str = DEFAULT_NAME, language: Language = "js", redeclare: bool = False
 ) -> Any:
     """Evaluate a script in the default runtime, as `IsolatedRuntime.eval` does.
 
@@ -72,15 +72,17 @@ def eval(  # noqa: A001 - it is `pydeno.eval`
     >>> pydeno.eval("[3, 1, 2].toSorted()")
     [1, 2, 3]
     """
-    return _runtime().eval(code, name=name, language=language)
+    return _runtime().eval(code, name=name, language=language, redeclare=redeclare)
 
 
-async def eval_async(code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
+async def eval_async(
+    code: str, *, name: str = DEFAULT_NAME, language: Language = "js", redeclare: bool = False
+) -> Any:
     """Evaluate a script in the default runtime on the running event loop, as `IsolatedRuntime.eval_async` does."""
     import asyncio
 
     runtime = await asyncio.get_running_loop().run_in_executor(None, _runtime)
-    return await runtime.eval_async(code, name=name, language=language)
+    return await runtime.eval_async(code, name=name, language=language, redeclare=redeclare)
 
 
 def bind_function(name: str, function: Callable[..., object]) -> None:

@@ -267,14 +267,16 @@ class SandboxPool(PoolBase):
             core = self._core.checkout(options, self._checkout_timeout)
         return self._runtime(IsolatedRuntime, core, console, stacklevel + 1)
 
-    def eval(self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
+    def eval(
+        self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js", redeclare: bool = False
+    ) -> Any:
         """Evaluate a script in a runtime of its own, as `IsolatedRuntime.eval` does.
 
         Raises:
             Exception: As `checkout` and `IsolatedRuntime.eval`.
         """
         with self._checkout(stacklevel=2) as runtime:
-            return runtime.eval(code, name=name, language=language)
+            return runtime.eval(code, name=name, language=language, redeclare=redeclare)
 
     def __enter__(self: Self) -> Self:
         """Use the pool as a context manager that closes it."""
@@ -338,14 +340,16 @@ class AsyncSandboxPool(PoolBase):
             self._window = TicketWindow(self._core, loop)
         return self._window
 
-    async def eval(self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
+    async def eval(
+        self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js", redeclare: bool = False
+    ) -> Any:
         """Evaluate a script in a runtime of its own, as `AsyncIsolatedRuntime.eval` does.
 
         Raises:
             Exception: As `checkout` and `AsyncIsolatedRuntime.eval`.
         """
         async with self.checkout() as runtime:
-            return await runtime.eval(code, name=name, language=language)
+            return await runtime.eval(code, name=name, language=language, redeclare=redeclare)
 
     async def __aenter__(self: Self) -> Self:
         """Use the pool as a context manager that closes it."""

@@ -111,7 +111,7 @@ class RuntimeBase:
         self._own(core)
         script = self.config._script
         if script is not None:
-            core.eval(script, "bootstrap.js", "js")
+            core.eval(script, "bootstrap.js", "js", False)
 
     def _own(self, core: InProcessRuntime | IsolatedCore) -> None:
         self._core = core
@@ -140,7 +140,9 @@ class RuntimeBase:
         await pass_gate_async(self._gate, self._gate_timeout, code, context)
         return code
 
-    def eval(self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
+    def eval(
+        self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js", redeclare: bool = False
+    ) -> Any:
         """Evaluate a script and return the value of its last expression.
 
         State persists: `let`, `const`, functions and classes of one evaluation are there in the next. When the value
@@ -151,6 +153,10 @@ class RuntimeBase:
             code: The script.
             name: What to call it in stacks and errors; one line.
             language: `"js"`, or `"ts"` for TypeScript, whose types are removed and not checked.
+            redeclare: Whether `let`, `const` and `class` of the script's top level can be declared again later, as
+                where a cell of a notebook is run again. They become properties of the global object, as `var` does:
+                read too early they are `undefined`, and a later script can assign to a constant. What a script without
+                this option has declared stays.
 
         Returns:
             The value: `None` for `null`, `pydeno.undefined` for `undefined`, `int` for an integral number that is
@@ -175,11 +181,14 @@ class RuntimeBase:
         """
         code = self._checked(code, name)
         check_language(language)
+        flag(redeclare, "redeclare")
         if self._asynchronous:
-            return self._blocking_on_a_loop(lambda: self._core.begin_eval(code, name, language))
-        return self._core.eval(code, name, language)
+            return self._blocking_on_a_loop(lambda: self._core.begin_eval(code, name, language, redeclare))
+        return self._core.eval(code, name, language, redeclare)
 
-    async def eval_async(self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js") -> Any:
+    async def eval_async(
+        self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js", redeclare: bool = False
+    ) -> Any:
         """Evaluate a script as `eval` does, on the running event loop.
 
         Evaluations of one runtime overlap where they wait for async host functions. When the awaiting task is cancelled
@@ -191,7 +200,9 @@ class RuntimeBase:
         """
         code = await self._checked_async(code, name)
         check_language(language)
-        return await self._driver_for_running_loop().run(lambda: self._core.begin_eval(code, name, language))
+        flag(redeclare, "redeclare")
+        driver = self._driver_for_running_loop()
+        return await driver.run(lambda: self._core.begin_eval(code, name, language, redeclare))
 
     def execute(
         self,
@@ -199,6 +210,7 @@ class RuntimeBase:
         *,
         name: str = DEFAULT_NAME,
         language: Language = "js",
+        redeclare: bool = False,
         max_output: int = MAX_OUTPUT,
     ) -> ExecutionResult:
         """Evaluate a script and return everything that came of it, errors included, as data.
@@ -207,6 +219,7 @@ class RuntimeBase:
             code: The script.
             name: What to call it in stacks and errors.
             language: `"js"`, or `"ts"` for TypeScript, whose types are removed and not checked.
+            redeclare: As in `eval`.
             max_output: How much of each stream is kept, in code points. Console output needs a console: pass
                 `capture_console=True`, or `enable_console=True` in the configuration.
 
@@ -219,7 +232,7 @@ class RuntimeBase:
         result, exception = None, None
         self._console.add_sink(output)
         try:
-            result = self.eval(code, name=name, language=language)
+            result = self.eval(code, name=name, language=language, redeclare=redeclare)
         except PydenoError as error:
             exception = error
         finally:
@@ -232,6 +245,7 @@ class RuntimeBase:
         *,
         name: str = DEFAULT_NAME,
         language: Language = "js",
+        redeclare: bool = False,
         max_output: int = MAX_OUTPUT,
     ) -> ExecutionResult:
         """Evaluate a script as `execute` does, on the running event loop.
@@ -246,7 +260,7 @@ class RuntimeBase:
         result, exception = None, None
         self._console.add_sink(output)
         try:
-            result = await self.eval_async(code, name=name, language=language)
+            result = await self.eval_async(code, name=name, language=language, redeclare=redeclare)
         except PydenoError as error:
             exception = error
         finally:

@@ -23,7 +23,7 @@ pub(crate) fn run(input: &Input, options: Options, output: Output) -> Exit {
     let language = if is_typescript { Language::TypeScript } else { Language::JavaScript };
     let outcome = supervisor(worker_binary::find)
         .and_then(|supervisor| Runtime::new(supervisor, options))
-        .and_then(|runtime| runtime.eval(source, &name, language, &mut NoHost));
+        .and_then(|runtime| runtime.eval(source, &name, language, false, &mut NoHost));
     match outcome {
         Ok(value) => print_value(&value, output),
         Err(error) => print_error(&error, output),

@@ -23,6 +23,14 @@ pub struct Script<'s> {
     pub name: &'s str,
     /// What it is written in.
     pub language: Language,
+    /// Whether `let`, `const` and `class` of its top level can be declared again by a later script.
+    pub redeclare: bool,
+}
+
+impl<'s> Script<'s> {
+    fn javascript(source: &'s Text, name: &'s str) -> Self {
+        Self { source, name, language: Language::JavaScript, redeclare: false }
+    }
 }
 
 /// How far a request has come.
@@ -53,7 +61,7 @@ impl Isolate {
     /// With the panic of a host function, of the console hook or of the cancel question, once the engine has returned. The
     /// request is gone then, without an end; so it is with every method that runs guest code.
     pub fn begin_eval(&self, request: RequestId, source: &Text, name: &str, limits: &EvalLimits<'_>) {
-        self.begin_script(request, &Script { source, name, language: Language::JavaScript }, limits);
+        self.begin_script(request, &Script::javascript(source, name), limits);
     }
 
     /// As [`begin_eval`](Self::begin_eval), for a script in any [`Language`]. `await` may stand at its top level.
@@ -137,8 +145,7 @@ impl Isolate {
     ///
     /// As [`begin_eval`](Self::begin_eval).
     pub fn eval(&self, source: &Text, name: &str, limits: &EvalLimits<'_>) -> Result<Value, Failure> {
-        let script = Script { source, name, language: Language::JavaScript };
-        if let Some(ended) = self.evaluate(Self::EVAL, &script, limits) {
+        if let Some(ended) = self.evaluate(Self::EVAL, &Script::javascript(source, name), limits) {
             return ended.outcome;
         }
         while self.next_timer().is_some() {

@@ -38,6 +38,7 @@ pub(crate) fn prepare<'s>(script: &Script<'s>, positions: &Positions) -> Result<
             Language::JavaScript => pydeno_transform::Language::JavaScript,
             Language::TypeScript => pydeno_transform::Language::TypeScript,
         },
+        redeclare: script.redeclare,
         ..ScriptOptions::default()
     };
     let Some(source) = script.source.as_str() else {

@@ -44,11 +44,17 @@ pub struct Ended {
 
 impl Runtime {
     /// Begins an evaluation and returns its number; its end is told by [`advance`](Self::advance).
-    pub fn begin_eval(&self, source: Text, name: &str, language: Language) -> Result<u64, Error> {
+    pub fn begin_eval(
+        &self,
+        source: Text,
+        name: &str,
+        language: Language,
+        redeclare: bool,
+    ) -> Result<u64, Error> {
         self.check_source(&source)?;
         self.begin(|link| {
             link.session
-                .eval(Nanos::now(), source, name.to_owned(), language)
+                .eval(Nanos::now(), source, name.to_owned(), language, redeclare)
                 .map_err(|error| too_long(&error))
         })
     }

@@ -147,7 +147,8 @@ impl Runtime {
         written.map(|_| ()).map_err(|_| self.lost())
     }
 
-    /// Evaluates a script and returns the value of its last expression.
+    /// Evaluates a script and returns the value of its last expression. With `redeclare`, a later script can declare the
+    /// `let`, `const` and `class` of its top level again.
     ///
     /// Asynchronous host functions need an event loop, see [`begin_eval`](Self::begin_eval).
     pub fn eval(
@@ -155,6 +156,7 @@ impl Runtime {
         source: Text,
         name: &str,
         language: Language,
+        redeclare: bool,
         host: &mut dyn HostFunctions,
     ) -> Result<Value, Error> {
         self.check_source(&source)?;
@@ -165,7 +167,7 @@ impl Runtime {
             return Err(Error::Busy);
         }
         self.tell_released(link);
-        let begun = link.session.eval(Nanos::now(), source, name.to_owned(), language);
+        let begun = link.session.eval(Nanos::now(), source, name.to_owned(), language, redeclare);
         let request = begun.map_err(|error| too_long(&error))?;
         let outcome = blocking::run(self, guard, request, host);
         drop(turn);

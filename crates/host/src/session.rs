@@ -215,7 +215,7 @@ impl Session {
         Ok(first)
     }
 
-    /// Starts an evaluation and returns its number.
+    /// Starts an evaluation and returns its number. With `redeclare`, what its top level declares can be declared again.
     ///
     /// # Errors
     ///
@@ -226,9 +226,11 @@ impl Session {
         source: Text,
         name: String,
         language: Language,
+        redeclare: bool,
     ) -> Result<u64, EncodeError> {
         let id = self.last_request + 1;
-        self.push(&HostMessage::Eval { id, source, name, language, timeout_ms: self.timeout_ms() })?;
+        let timeout_ms = self.timeout_ms();
+        self.push(&HostMessage::Eval { id, source, name, language, redeclare, timeout_ms })?;
         self.begin(now, id);
         Ok(id)
     }

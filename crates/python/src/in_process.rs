@@ -101,13 +101,14 @@ impl InProcessRuntime {
         self.enter(py)?.shared.callbacks.home.set_owner(owner)
     }
 
-    /// Evaluates `source`; `name` stands for it in stacks.
+    /// Evaluates `source`; `name` stands for it in stacks. With `redeclare`, what its top level declares can be declared again.
     fn eval<'py>(
         &self,
         py: Python<'py>,
         source: &Bound<'py, PyString>,
         name: &str,
         language: &str,
+        redeclare: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let source = text_from_python(source)?;
         let language = options::language(language)?;
@@ -117,7 +118,7 @@ impl InProcessRuntime {
         }
         inner.shared.callbacks.forget_raised();
         let request = self.begin(py, inner, |isolate, request, limits| {
-            isolate.begin_script(request, &Script { source: &source, name, language }, limits);
+            isolate.begin_script(request, &Script { source: &source, name, language, redeclare }, limits);
         })?;
         self.finish(py, inner, request)
     }
@@ -141,6 +142,7 @@ impl InProcessRuntime {
         source: &Bound<'_, PyString>,
         name: &str,
         language: &str,
+        redeclare: bool,
     ) -> PyResult<u64> {
         let source = text_from_python(source)?;
         let language = options::language(language)?;
@@ -149,7 +151,7 @@ impl InProcessRuntime {
             return Err(errors::from_host(py, &Error::Reentrant));
         }
         self.begin(py, inner, |isolate, request, limits| {
-            isolate.begin_script(request, &Script { source: &source, name, language }, limits);
+            isolate.begin_script(request, &Script { source: &source, name, language, redeclare }, limits);
         })
     }
 

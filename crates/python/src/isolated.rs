@@ -100,18 +100,19 @@ impl IsolatedRuntime {
         self.callbacks.home.set_owner(owner)
     }
 
-    /// Evaluates `source`; `name` stands for it in stacks.
+    /// Evaluates `source`; `name` stands for it in stacks. With `redeclare`, what its top level declares can be declared again.
     fn eval<'py>(
         &self,
         py: Python<'py>,
         source: &Bound<'py, PyString>,
         name: &str,
         language: &str,
+        redeclare: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let source = text_from_python(source)?;
         let language = options::language(language)?;
         self.callbacks.forget_raised();
-        self.blocking(py, |host| self.runtime.eval(source, name, language, host))
+        self.blocking(py, |host| self.runtime.eval(source, name, language, redeclare, host))
     }
 
     /// Calls a function of the guest.
@@ -132,11 +133,12 @@ impl IsolatedRuntime {
         source: &Bound<'_, PyString>,
         name: &str,
         language: &str,
+        redeclare: bool,
     ) -> PyResult<u64> {
         let source = text_from_python(source)?;
         let language = options::language(language)?;
         self.tell_released();
-        py.detach(|| self.runtime.begin_eval(source, name, language))
+        py.detach(|| self.runtime.begin_eval(source, name, language, redeclare))
             .map_err(|error| errors::from_host(py, &error))
     }
 

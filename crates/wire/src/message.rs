@@ -24,6 +24,8 @@ pub enum HostMessage {
         name: String,
         /// What it is written in.
         language: Language,
+        /// Whether `let`, `const` and `class` of its top level can be declared again by a later script.
+        redeclare: bool,
         /// How long the guest may run, in milliseconds, time spent in host functions not counted.
         timeout_ms: u64,
     },

@@ -166,6 +166,7 @@ fn script(source_bytes: usize, name_bytes: usize) -> HostMessage {
         source: "s".repeat(source_bytes).into(),
         name: "n".repeat(name_bytes),
         language: Language::JavaScript,
+        redeclare: false,
         timeout_ms: 0,
     }
 }
@@ -208,7 +209,7 @@ fn a_field_at_its_bound_passes_and_one_beyond_is_refused_by_both_ends() {
     }
     // What an encoder of this crate refuses, written by hand.
     let head = |length: usize| u32::try_from(length).unwrap().to_be_bytes();
-    let long = [&[0x86, 2, 0, 0x60, 0x79], &head(bounds::NAME_BYTES + 1)[2..], &vec![b'n'; 5000]].concat();
+    let long = [&[0x87, 2, 0, 0x60, 0x79], &head(bounds::NAME_BYTES + 1)[2..], &vec![b'n'; 5000]].concat();
     let limit = bounds::NAME_BYTES;
     let error = DecodeError::FieldTooLong { field: "the script's name", length: limit as u64 + 1, limit };
     assert_eq!(decoded::<HostMessage>(&long), Err(error));

@@ -38,6 +38,7 @@ fn host_messages_look_like_this() {
         source: "1+1".into(),
         name: "a.js".into(),
         language: Language::TypeScript,
+        redeclare: true,
         timeout_ms: 1000,
     };
     let invoke = |within| HostMessage::Invoke {
@@ -52,7 +53,7 @@ fn host_messages_look_like_this() {
         (HostMessage::Start(plain), "89 00 1a40000000 1a00010000 1903e8 1864 f5 f6 f6 f4"),
         (HostMessage::Start(repeatable), "89 00 1a40000000 1a00010000 1903e8 1864 f5 20 0d f5"),
         (HostMessage::Bind(bindings), "82 01 82 84 00 f6 6166 f4 84 01 616f 6167 f5"),
-        (eval, "86 02 07 63312b31 64612e6a73 01 1903e8"),
+        (eval, "87 02 07 63312b31 64612e6a73 01 f5 1903e8"),
         (HostMessage::Answer { id: 8, outcome: Ok(Value::Null) }, "83 03 08 82 00 f6"),
         (HostMessage::Answer { id: 8, outcome: Err(error) }, "83 03 08 83 01 654572726f72 626e6f"),
         (HostMessage::Cancel { id: u64::MAX }, "82 04 1bffffffffffffffff"),

@@ -188,9 +188,10 @@ impl Worker {
     fn take(self: &Rc<Self>, message: HostMessage) {
         match message {
             HostMessage::Bind(bindings) => bindings.into_iter().for_each(|binding| self.bind(binding)),
-            HostMessage::Eval { id, source, name, language, timeout_ms } => {
+            HostMessage::Eval { id, source, name, language, redeclare, timeout_ms } => {
+                let script = Script { source: &source, name: &name, language, redeclare };
                 self.request(id, timeout_ms, |limits| {
-                    self.isolate.begin_script(id, &Script { source: &source, name: &name, language }, limits);
+                    self.isolate.begin_script(id, &script, limits);
                 });
             }
             HostMessage::Invoke { id, function, arguments, timeout_ms, within: _ } => {

@@ -253,14 +253,21 @@ impl AgentSession {
         let name = name.to_owned();
         let begun = match self.mode {
             Mode::Script => runtime
-                .begin_eval(source, &name, Language::JavaScript)
+                .begin_eval(source, &name, Language::JavaScript, false)
                 .map(|request| Phase::Running { request, attempt: None, name }),
             Mode::Function => {
                 let program = Program::new(&source);
                 let attempt = program.attempt(0).ok_or_else(no_reading)?;
-                runtime.begin_eval(attempt.source.clone(), &name, Language::JavaScript).map(|request| {
-                    Phase::Reading { program, number: 0, attempt, request, name, since: Nanos::now() }
-                })
+                runtime.begin_eval(attempt.source.clone(), &name, Language::JavaScript, false).map(
+                    |request| Phase::Reading {
+                        program,
+                        number: 0,
+                        attempt,
+                        request,
+                        name,
+                        since: Nanos::now(),
+                    },
+                )
             }
         };
         match begun {
@@ -345,7 +352,8 @@ impl AgentSession {
                     && in_time
                     && let Some(attempt) = program.attempt(number + 1)
                 {
-                    let begun = runtime.begin_eval(attempt.source.clone(), &name, Language::JavaScript);
+                    let begun =
+                        runtime.begin_eval(attempt.source.clone(), &name, Language::JavaScript, false);
                     let request = begun.map_err(|error| lose(state, error))?;
                     state.phase =
                         Phase::Reading { program, number: number + 1, attempt, request, name, since };
@@ -496,7 +504,7 @@ fn make_runtime(
     let runtime = Runtime::new(supervisor, options.clone())?;
     if let Some(bootstrap) = bootstrap {
         let mut host = Collector { calls: Vec::new(), hooks: &mut Silent };
-        runtime.eval(bootstrap.clone(), "bootstrap.js", Language::JavaScript, &mut host)?;
+        runtime.eval(bootstrap.clone(), "bootstrap.js", Language::JavaScript, false, &mut host)?;
     }
     let names = surface.names();
     if !names.is_empty() {

@@ -213,7 +213,7 @@ impl Keeper<'_> {
 
 impl Booting {
     fn begin(runtime: Runtime, bootstrap: Text) -> Result<Box<Self>, Error> {
-        runtime.begin_eval(bootstrap, "bootstrap.js", Language::JavaScript)?;
+        runtime.begin_eval(bootstrap, "bootstrap.js", Language::JavaScript, false)?;
         let socket = runtime.socket().ok_or(Error::Closed)?;
         let (progress, heard) = (Progress::default(), Heard::default());
         Ok(Box::new(Self { runtime, socket, progress, heard }))

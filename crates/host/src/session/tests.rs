@@ -42,7 +42,7 @@ fn configured(options: &Options) -> Session {
 fn running(options: &Options) -> (Session, u64) {
     let mut session = configured(options);
     session.bind(None, &["f".into()], &[false]).unwrap();
-    let id = session.eval(at(0), "f()".into(), "script.js".to_owned(), Language::JavaScript).unwrap();
+    let id = session.eval(at(0), "f()".into(), "script.js".to_owned(), Language::JavaScript, false).unwrap();
     session.output().clear();
     (session, id)
 }
@@ -252,7 +252,7 @@ fn the_call_budget_is_each_evaluations_own() {
         session.answer(at(0), call_id, Ok(Value::Null)).unwrap();
         hear(&mut session, &WorkerMessage::Done { id, outcome: Ok(Value::Null), unhandled: vec![] });
         session.next_event(at(0)).unwrap();
-        id = session.eval(at(0), "f()".into(), "script.js".to_owned(), Language::JavaScript).unwrap();
+        id = session.eval(at(0), "f()".into(), "script.js".to_owned(), Language::JavaScript, false).unwrap();
     }
 }
 
@@ -298,8 +298,8 @@ fn guest_errors_arrive_whole() {
 #[test]
 fn a_name_longer_than_a_message_holds_is_refused_and_nothing_is_said() {
     let mut session = configured(&Options::default());
-    session.eval(at(0), "1".into(), "n".repeat(1 << 20), Language::JavaScript).unwrap_err();
+    session.eval(at(0), "1".into(), "n".repeat(1 << 20), Language::JavaScript, false).unwrap_err();
     session.bind(None, &["n".repeat(1 << 20).as_str().into()], &[false]).unwrap_err();
     assert!(session.output().is_empty());
-    session.eval(at(0), "1".into(), "script.js".to_owned(), Language::JavaScript).unwrap();
+    session.eval(at(0), "1".into(), "script.js".to_owned(), Language::JavaScript, false).unwrap();
 }

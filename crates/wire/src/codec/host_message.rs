@@ -33,12 +33,13 @@ impl Message for HostMessage {
                 Ok(())
             }
             Self::Bind(bindings) => write_bind(writer, bindings),
-            Self::Eval { id, source, name, language, timeout_ms } => {
-                writer.record(EVAL, 5);
+            Self::Eval { id, source, name, language, redeclare, timeout_ms } => {
+                writer.record(EVAL, 6);
                 writer.unsigned(*id);
                 writer.text("the source", source, SOURCE_BYTES)?;
                 writer.string("the script's name", name, NAME_BYTES)?;
                 writer.unsigned(*language as u64);
+                writer.boolean(*redeclare);
                 writer.unsigned(*timeout_ms);
                 Ok(())
             }
@@ -81,11 +82,12 @@ impl Message for HostMessage {
             match (record.number, record.fields) {
                 (START, 9) => read_start(reader),
                 (BIND, 1) => Ok(Self::Bind(reader.list("the bindings", BINDINGS, read_binding)?)),
-                (EVAL, 5) => Ok(Self::Eval {
+                (EVAL, 6) => Ok(Self::Eval {
                     id: reader.unsigned()?,
                     source: reader.text("the source", SOURCE_BYTES)?,
                     name: reader.string("the script's name", NAME_BYTES)?,
                     language: reader.choice("language", &LANGUAGES)?,
+                    redeclare: reader.boolean()?,
                     timeout_ms: reader.unsigned()?,
                 }),
                 (INVOKE, 5) => Ok(Self::Invoke {

@@ -108,7 +108,8 @@ pub(crate) fn host_message() -> impl Strategy<Value = HostMessage> {
         vec(binding, 0..5).prop_map(HostMessage::Bind),
         (any::<u64>(), text(), any::<String>(), any::<u64>()).prop_map(|(id, source, name, timeout_ms)| {
             let language = if id % 2 == 0 { Language::JavaScript } else { Language::TypeScript };
-            HostMessage::Eval { id, source, name, language, timeout_ms }
+            let redeclare = id % 3 == 0;
+            HostMessage::Eval { id, source, name, language, redeclare, timeout_ms }
         }),
         (any::<u64>(), prop_oneof![value().prop_map(Ok), error.prop_map(Err)])
             .prop_map(|(id, outcome)| HostMessage::Answer { id, outcome }),

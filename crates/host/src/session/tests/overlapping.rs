@@ -6,7 +6,7 @@ use super::*;
 fn mixed(options: &Options) -> (Session, u64) {
     let mut session = configured(options);
     session.bind(None, &["f".into(), "g".into()], &[false, true]).unwrap();
-    let id = session.eval(at(0), "g()".into(), "script.js".to_owned(), Language::JavaScript).unwrap();
+    let id = session.eval(at(0), "g()".into(), "script.js".to_owned(), Language::JavaScript, false).unwrap();
     session.output().clear();
     (session, id)
 }
@@ -136,7 +136,8 @@ fn evaluations_overlap_and_each_has_its_own_limits() {
     let (mut session, first) = mixed(&options);
     assert!(calls(&mut session, at(0), 1, first, ASYNC).is_some());
     waits(&mut session, at(0), 1);
-    let second = session.eval(at(10), "g()".into(), "script.js".to_owned(), Language::JavaScript).unwrap();
+    let second =
+        session.eval(at(10), "g()".into(), "script.js".to_owned(), Language::JavaScript, false).unwrap();
     assert_eq!(session.deadline(), at(10 + 1000 + GRACE.as_millis() as u64));
     assert!(calls(&mut session, at(10), 2, second, ASYNC).is_some());
     waits(&mut session, at(20), 2);
@@ -258,7 +259,7 @@ fn an_invocation_says_inside_which_call_it_is_made() {
 #[test]
 fn requests_that_crossed_a_call_end_when_it_has_been_answered() {
     let (mut session, id) = mixed(&Options::default());
-    let other = session.eval(at(0), "2".into(), "script.js".to_owned(), Language::JavaScript).unwrap();
+    let other = session.eval(at(0), "2".into(), "script.js".to_owned(), Language::JavaScript, false).unwrap();
     let third = session.invoke(at(0), 3, vec![]).unwrap();
     calls(&mut session, at(1), 1, id, SYNC);
     assert!(session.is_blocked());
