@@ -73,6 +73,29 @@ def start_and_close() -> None:
         runtime.eval("1+1")
 
 
+def modules() -> None:
+    """What imports cost: a whole life with one module, and each of many small modules."""
+
+    def start_and_import() -> None:
+        with IsolatedRuntime() as runtime:
+            runtime.eval_module("export default 1")
+
+    measure("runtime: start, eval_module('export default 1'), close", start_and_import, 100)
+    code = "".join(f"import m{index} from './m{index}.mjs';" for index in range(100))
+
+    def import_many() -> None:
+        with IsolatedRuntime() as runtime:
+            runtime.set_module_loader(lambda name: f"export default {name!r}")
+            began = time.perf_counter()
+            runtime.eval_module(code)
+            samples.append(time.perf_counter() - began)
+
+    samples: list[float] = []
+    for _ in range(20):
+        import_many()
+    show("each of 100 modules that a loader gives", samples, per=100)
+
+
 def private_bytes(pid: int) -> int:
     """The memory that a process shares with no other."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
@@ -114,6 +137,7 @@ def main() -> None:
     """Everything, the quick ones last."""
     whole_processes()
     measure("runtime: start, eval('1+1'), close", start_and_close, 200)
+    modules()
     measure("sandbox_status()", sandbox_status, 200)
     idle_memory()
     one_runtime()

@@ -94,6 +94,7 @@ __all__ = [
     "LimitsUnmeasurable",
     "MaxPauseExceeded",
     "MemoryLimitExceeded",
+    "ModuleSource",
     "PoolStats",
     "PreflightResult",
     "ProtocolViolation",
@@ -146,6 +147,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._agent import AgentSandbox
     from ._async_agent import AsyncAgentSandbox
+    from ._modules import ModuleSource
     from ._session_store import (
         SessionStore,
         SQLiteSessionStore,
@@ -156,10 +158,11 @@ if TYPE_CHECKING:
     )
     from ._tools import SchemaTool
 
-#: Where the names are that only agents need: their modules import much of the standard library.
+#: Where the names are that few programs need.
 _LATER = {
     "AgentSandbox": "_agent",
     "AsyncAgentSandbox": "_async_agent",
+    "ModuleSource": "_modules",
     "SQLiteSessionStore": "_session_store",
     "SchemaTool": "_tools",
     "SessionStore": "_session_store",
@@ -171,7 +174,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what only agents need when it is asked for."""
+    """Import what few programs need when it is asked for."""
     module = _LATER.get(name)
     if module is None:
         raise AttributeError(f"module 'pydeno' has no attribute {name!r}")

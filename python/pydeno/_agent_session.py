@@ -131,6 +131,8 @@ class AgentBase:
         for name in ("request_timeout", "max_host_wait"):
             if name in options:
                 raise TypeError(f"a session has no {name}: what a run may wait is max_pause")
+        if config is not None and config.modules:
+            raise InvalidInput("a session has no modules; give libraries to it with bootstrap")
         if flag(durable, "durable"):
             import secrets
             import time

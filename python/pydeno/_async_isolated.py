@@ -5,7 +5,7 @@ from __future__ import annotations
 from ._errors import InvalidInput, RuntimeClosed
 from ._execution import MAX_OUTPUT
 from ._isolated import IsolatedBase
-from ._runtime import DEFAULT_NAME
+from ._runtime import DEFAULT_NAME, MODULE_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,6 +115,11 @@ class AsyncIsolatedRuntime(IsolatedBase):
         if self._closed_early:
             raise RuntimeClosed("the runtime was closed while it started")
 
+    _on_loop = True
+
+    def _has_core(self) -> bool:
+        return hasattr(self, "_core")
+
     def _begin(self, core: InProcessRuntime | IsolatedCore) -> None:
         # The bootstrap script is awaited by whoever starts the runtime.
         self._own(core)
@@ -153,6 +158,23 @@ class AsyncIsolatedRuntime(IsolatedBase):
         """The same as `eval`."""
         await self.start()
         return await super().eval_async(code, name=name, language=language, redeclare=redeclare)
+
+    async def eval_module(  # type: ignore[override]
+        self, code: str, *, name: str = MODULE_NAME, language: Language | None = None
+    ) -> dict[str, Any]:
+        """Evaluate a source as a module and return its exports, as `IsolatedRuntime.eval_module` does.
+
+        Raises:
+            Exception: As `IsolatedRuntime.eval_module`, and what `start` raises.
+        """
+        return await self.eval_module_async(code, name=name, language=language)
+
+    async def eval_module_async(
+        self, code: str, *, name: str = MODULE_NAME, language: Language | None = None
+    ) -> dict[str, Any]:
+        """The same as `eval_module`."""
+        await self.start()
+        return await super().eval_module_async(code, name=name, language=language)
 
     async def execute(  # type: ignore[override]
         self,

@@ -9,7 +9,7 @@ from ._errors import InvalidInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Literal
 
     from ._bootstrap import WebPolyfills
@@ -41,6 +41,9 @@ class RuntimeConfig:
             each call of a `console` method; implies `enable_console`.
         max_serialization_depth: How deeply a value may be nested, either way; at most 512.
         max_serialization_bytes: The encoded size of one value, and of a source, in bytes.
+        modules: What scripts can import, by name, as `add_static_module` takes it.
+        max_modules: How many modules a script may import in the runtime's life.
+        max_module_bytes: How long their sources may be in all, in bytes.
 
     Raises:
         InvalidInput: A number is out of range.
@@ -54,8 +57,11 @@ class RuntimeConfig:
         "bootstrap",
         "enable_console",
         "max_heap_size",
+        "max_module_bytes",
+        "max_modules",
         "max_serialization_bytes",
         "max_serialization_depth",
+        "modules",
         "on_console",
         "timeout",
     )
@@ -67,6 +73,9 @@ class RuntimeConfig:
     on_console: Callable[[ConsoleLevel, str], object] | None
     max_serialization_depth: int
     max_serialization_bytes: int
+    modules: Mapping[str, str | Mapping[str, object]]
+    max_modules: int
+    max_module_bytes: int
 
     def __init__(
         self,
@@ -78,6 +87,9 @@ class RuntimeConfig:
         on_console: Callable[[ConsoleLevel, str], object] | None = None,
         max_serialization_depth: int = 100,
         max_serialization_bytes: int = 64 << 20,
+        modules: Mapping[str, str | Mapping[str, object]] | None = None,
+        max_modules: int = 10_000,
+        max_module_bytes: int = 64 << 20,
     ) -> None:
         """Check and keep the options."""
         if on_console is not None:
@@ -94,6 +106,9 @@ class RuntimeConfig:
             "max_serialization_bytes": count(
                 max_serialization_bytes, "max_serialization_bytes", most=1 << 30
             ),
+            "modules": {} if modules is None else dict(modules),
+            "max_modules": count(max_modules, "max_modules"),
+            "max_module_bytes": count(max_module_bytes, "max_module_bytes"),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)

@@ -155,6 +155,7 @@ class IsolatedBase(RuntimeBase):
         self._console = console
         self._driver = None
         self._private_loop = None
+        self._modules = None
         self._examine(core, stacklevel + 1)
         self._own(core)
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ._console import ConsoleLine
     from ._event_loop import LoopDriver, PrivateLoop
     from ._gates import Gate
+    from ._modules import Loader, ModuleLanguage, Modules, Resolver
     from ._pydeno import IsolatedRuntime as IsolatedCore
     from ._pydeno import JsFunction
 
@@ -46,6 +47,8 @@ _GIB = 1 << 30
 _making_a_loop = allocate_lock()
 #: What a script is called in stacks when its caller does not name it.
 DEFAULT_NAME = "script.js"
+#: What a module is called when its caller does not name it.
+MODULE_NAME = "module.mjs"
 #: How long a gate may take, in seconds, when nothing else is asked for.
 GATE_TIMEOUT = 10.0
 
@@ -61,6 +64,7 @@ class RuntimeBase:
         "_driver",
         "_gate",
         "_gate_timeout",
+        "_modules",
         "_private_loop",
         "_tool_timeout",
         "config",
@@ -90,6 +94,8 @@ class RuntimeBase:
         self._asynchronous = False
         self._driver: LoopDriver | None = None
         self._private_loop: PrivateLoop | None = None
+        #: What the script can import, once there is anything.
+        self._modules: Modules | None = None
 
     def _core_options(
         self,
@@ -116,6 +122,7 @@ class RuntimeBase:
     def _own(self, core: InProcessRuntime | IsolatedCore) -> None:
         self._core = core
         core.set_owner(self)
+        self._give_modules()
 
     def _checked(self, code: str, name: str) -> str:
         """The source, once the gate has allowed it."""
@@ -337,13 +344,160 @@ class RuntimeBase:
         self._asynchronous = self._asynchronous or any(asynchronous)
         self._core.bind(holder, list(functions), list(functions.values()), asynchronous)
 
+    def add_static_module(
+        self, name: str, module: str | Mapping[str, object], *, language: ModuleLanguage | None = None
+    ) -> None:
+        """Let scripts import a module by its name: `import { limit } from "config"`, or `await import("config")`.
+
+        One that was imported already stays as it is.
+
+        Args:
+            name: What it is imported by, found as it is written or, relative to the importing module, with `./` and
+                `../`; also what it is called in stacks.
+            module: The source; or a mapping, whose values become exports as values that `eval` converts, and whose
+                functions become exported host functions.
+            language: `"js"`, `"ts"` or `"json"`; by default TypeScript for a name that ends with `.ts` or `.mts`, JSON
+                for `.json`, else JavaScript.
+
+        Raises:
+            InvalidInput: The name is empty, too long or no single line, or it has been imported already.
+            TypeError: The module is no text and no mapping.
+            RuntimeClosed: The runtime is closed.
+        """
+        modules = self._modules_in_use()
+        given = modules.add(name, module, language)
+        self._asynchronous = self._asynchronous or modules.has_async_functions
+        if self._has_core():
+            from ._modules import bind_exports
+
+            bind_exports(self._core, str.__str__(name), given)
+
+    def set_module_resolver(self, resolver: Resolver | None) -> None:
+        """Have a function say which module a specifier means: `resolver(specifier, referrer)`, sync or async.
+
+        It is asked for every import and gets the specifier as it was written and the name of the module or script
+        that imports; both are claims of code that is not trusted. It returns the module's name, which it is loaded by
+        and known by from then on, or `None` to leave the specifier to the static modules. What it raises rejects the
+        import, without the exception's type and text unless `redact_host_errors=False`.
+
+        An async resolver or loader needs an event loop, as an async host function does.
+
+        Args:
+            resolver: The function; `None` takes the one that there is away.
+
+        Raises:
+            TypeError: It cannot be called.
+            RuntimeClosed: The runtime is closed.
+        """
+        self._modules_in_use().set_resolver(resolver)
+        self._bind_import()
+
+    def set_module_loader(self, loader: Loader | None) -> None:
+        """Have a function give the source of a module: `loader(name)`, sync or async.
+
+        It is asked once for each name that is not a static module's. It returns the source, a `ModuleSource` that
+        says its language, a mapping of values, or `None` where there is no such module. The name comes from the
+        resolver; without one it is the specifier, or what a specifier with `./` or `../` means to the importing
+        module, so it is for untrusted code to choose.
+
+        Args:
+            loader: The function; `None` takes the one that there is away.
+
+        Raises:
+            TypeError: It cannot be called.
+            RuntimeClosed: The runtime is closed.
+        """
+        self._modules_in_use().set_loader(loader)
+        self._bind_import()
+
+    def eval_module(
+        self, code: str, *, name: str = MODULE_NAME, language: Language | None = None
+    ) -> dict[str, Any]:
+        """Evaluate a source as a module and return its exports, converted as `eval` converts.
+
+        It can be imported by its name from then on; another one that is evaluated under the name takes its place for
+        later imports.
+
+        Args:
+            code: The module.
+            name: What it is called, in stacks, as `import.meta.url` and to the resolver.
+            language: `"js"` or `"ts"`; by default TypeScript for a name that ends with `.ts` or `.mts`.
+
+        Raises:
+            Exception: As `eval`. An import that is not given is a `JavaScriptError`.
+        """
+        code = self._checked(code, name)
+        language = self._begin_module(code, name, language)
+        if self._asynchronous:
+            exports = self._blocking_on_a_loop(lambda: self._core.begin_eval_module(code, name, language))
+        else:
+            exports = self._core.eval_module(code, name, language)
+        return exports  # type: ignore[no-any-return]
+
+    async def eval_module_async(
+        self, code: str, *, name: str = MODULE_NAME, language: Language | None = None
+    ) -> dict[str, Any]:
+        """Evaluate a module as `eval_module` does, on the running event loop.
+
+        Raises:
+            Exception: As `eval_module`.
+        """
+        code = await self._checked_async(code, name)
+        language = self._begin_module(code, name, language)
+        driver = self._driver_for_running_loop()
+        return await driver.run(  # type: ignore[no-any-return]
+            lambda: self._core.begin_eval_module(code, name, language)
+        )
+
+    def _begin_module(self, code: str, name: str, language: Language | None) -> Language:
+        from ._modules import check_module_name, language_of
+
+        check_module_name(name)
+        if language is None:
+            language = "ts" if language_of(name) == "ts" else "js"
+        check_language(language)
+        self._modules_in_use().evaluated(name, code, language)
+        return language
+
+    def _has_core(self) -> bool:
+        return True
+
+    def _modules_in_use(self) -> Modules:
+        if self._modules is None:
+            from ._modules import Modules
+
+            modules = Modules(
+                type(self).__name__, self.config, self._gate, self._gate_timeout, on_loop=self._on_loop
+            )
+            if self._has_core():
+                modules.bind_import(self._core)
+            self._modules = modules
+        return self._modules
+
+    #: Whether every evaluation runs on an event loop.
+    _on_loop = False
+
+    def _bind_import(self) -> None:
+        if self._modules is not None:
+            self._asynchronous = self._asynchronous or self._modules.is_async
+            if self._has_core():
+                self._modules.bind_import(self._core)
+
+    def _give_modules(self) -> None:
+        """Make modules known to a core that was taken into use."""
+        if self._modules is not None:
+            self._modules.bind(self._core)
+        for name, module in self.config.modules.items():
+            self.add_static_module(name, module)
+
     def revoke_function(self, name: str) -> bool:
         """Take a host function away, also from a script that has kept it under another name.
 
         Later calls of it throw an `Error` that says so. Calls that are under way are not affected.
 
         Args:
-            name: The name it was bound under: `"price"`, or `"tools.rate"` for a function of `bind_object`.
+            name: The name it was bound under: `"price"`, `"tools.rate"` for a function of `bind_object`, or
+                `"config.rate"` for one that the module `config` exports.
 
         Returns:
             Whether there was such a function.

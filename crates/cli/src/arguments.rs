@@ -15,7 +15,8 @@ pydeno: run JavaScript that nobody has vetted, in a confined process, and print 
 
   pydeno CODE             evaluate CODE
   pydeno -c CODE          the same, for code that starts with a dash
-  pydeno -f FILE          evaluate a file
+  pydeno -f FILE          evaluate a file: .ts and .mts as TypeScript, .mjs and .mts as a module, whose default export is printed, or
+                          all where there is none; there are no modules to import
   pydeno -                evaluate standard input
   pydeno check FILE...    say what the files ask for that the sandbox does not have; - is standard input
   pydeno doctor           what the sandbox can be on this machine, and which engine there is

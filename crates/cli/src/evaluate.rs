@@ -19,14 +19,33 @@ pub(crate) fn run(input: &Input, options: Options, output: Output) -> Exit {
             return Exit::Usage;
         }
     };
-    let is_typescript = [".ts", ".mts", ".cts"].iter().any(|suffix| name.ends_with(suffix));
-    let language = if is_typescript { Language::TypeScript } else { Language::JavaScript };
+    let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| name.ends_with(suffix));
+    let language =
+        if ends(&[".ts", ".mts", ".cts"]) { Language::TypeScript } else { Language::JavaScript };
+    let is_module = ends(&[".mjs", ".mts"]);
     let outcome = supervisor(worker_binary::find)
         .and_then(|supervisor| Runtime::new(supervisor, options))
-        .and_then(|runtime| runtime.eval(source, &name, language, false, &mut NoHost));
+        .and_then(|runtime| match is_module {
+            true => runtime.eval_module(source, &name, language, &mut NoHost),
+            false => runtime.eval(source, &name, language, false, &mut NoHost),
+        });
     match outcome {
+        Ok(exports) if is_module => print_value(&default_of(exports), output),
         Ok(value) => print_value(&value, output),
         Err(error) => print_error(&error, output),
+    }
+}
+
+/// A module's default export, or all its exports where there is none.
+fn default_of(exports: Value) -> Value {
+    match exports {
+        Value::Object(mut exports) => {
+            match exports.iter().position(|(name, _)| name.as_str() == Some("default")) {
+                Some(index) => exports.swap_remove(index).1,
+                None => Value::Object(exports),
+            }
+        }
+        other => other,
     }
 }
 

@@ -10,6 +10,7 @@ use crate::conversion_error::ConversionError;
 use crate::deadline::{Bounds, EvalLimits, StepLimits};
 use crate::ffi::{EngineString, Kept, Local, ScriptError, Thrown};
 use crate::isolate::Isolate;
+use crate::modules::Module;
 use crate::prelude::Settled;
 use crate::requests::{Awaited, CallId, Ended, Request, RequestId, Running};
 use crate::{exception, export, host_function, import, language, syntax};
@@ -71,6 +72,19 @@ impl Isolate {
     /// As [`begin_eval`](Self::begin_eval).
     pub fn begin_script(&self, request: RequestId, script: &Script<'_>, limits: &EvalLimits<'_>) {
         if let Some(ended) = self.evaluate(request, script, limits) {
+            self.shared.requests.tell(ended);
+        }
+    }
+
+    /// Begins to evaluate a module. Its value has the exports as they are when it has been evaluated. From then on it can be
+    /// imported by its name, in the place of one that had it before.
+    ///
+    /// # Panics
+    ///
+    /// As [`begin_eval`](Self::begin_eval).
+    pub fn begin_module(&self, request: RequestId, module: &Module<'_>, limits: &EvalLimits<'_>) {
+        let ended = self.begin(request, limits, || Ok((self.evaluate_module(module)?, true)));
+        if let Some(ended) = ended {
             self.shared.requests.tell(ended);
         }
     }
@@ -165,12 +179,15 @@ impl Isolate {
         let name = EngineString::from_str(table, script.name);
         self.begin(request, limits, || {
             let prepared = language::prepare(script, &self.shared.positions)?;
+            if prepared.imports {
+                self.provide_import()?;
+            }
             let source = EngineString::new(table, &prepared.text);
             let value = self.context.evaluate(&source, &name).map_err(|error| match error {
                 ScriptError::Syntax { message, line } => {
                     let mut failure = syntax::error(&self.context, &source, &name, &message, line);
                     if let Failure::Js(error) = &mut failure {
-                        self.shared.positions.lead_back(error);
+                        self.shared.positions.lead_back(&mut error.frames);
                     }
                     failure
                 }
@@ -590,14 +607,12 @@ impl Isolate {
         }
     }
 
-    fn describe(&self, thrown: Thrown<'_>) -> Failure {
+    pub(crate) fn describe(&self, thrown: Thrown<'_>) -> Failure {
         if self.shared.deadline.stopped().is_some() || self.context.has_panicked() {
             // Nothing of the guest is looked at any more.
             return Failure::Js(JsError::default());
         }
-        let mut error = exception::describe(&self.context, &self.shared, thrown);
-        self.shared.positions.lead_back(&mut error);
-        Failure::Js(error)
+        Failure::Js(exception::describe(&self.context, &self.shared, thrown))
     }
 }
 

@@ -8,6 +8,8 @@ use crate::conversion_error::ConversionError;
 use crate::export;
 use crate::ffi::{Context, Kind, Local, Thrown};
 use crate::isolate::Shared;
+use crate::language::Positions;
+use crate::modules::LOADER;
 
 // Fields of what `describe` in describe.js returns.
 const IS_ERROR: u32 = 0;
@@ -71,7 +73,7 @@ impl<'c> Teller<'c> {
             return None;
         };
         let description = Description { context: self.context, about };
-        let mut error = description.error();
+        let mut error = description.error(&self.shared.positions);
         let details = if description.is_error() {
             ErrorDetails {
                 value: None,
@@ -176,7 +178,7 @@ impl<'c> Description<'c> {
         self.context.to_bool(self.field(IS_ERROR))
     }
 
-    fn error(&self) -> JsError {
+    fn error(&self, positions: &Positions) -> JsError {
         if !self.is_error() {
             return JsError { message: self.text(MESSAGE), ..JsError::default() };
         }
@@ -185,13 +187,15 @@ impl<'c> Description<'c> {
         let mut frames = frames(&text);
         let (line, column) = (self.number(LINE), self.number(COLUMN));
         if frames.is_empty() && line > 0 {
-            // A syntax error has no stack, but knows where the source is wrong.
+            // A syntax error has no stack, but knows where the source is wrong: in the author's text already.
             frames.push(Frame { function: Text::default(), file: self.text(SOURCE_URL), line, column });
         } else if is_thrown_in_eval(&text)
             && let Some(innermost) = frames.iter_mut().find(|frame| frame.file == MADE_FROM_TEXT)
         {
             // The engine's stack has no places in code made from text, but the error knows its own.
             (innermost.line, innermost.column) = (line, column);
+        } else {
+            positions.lead_back(&mut frames);
         }
         drop(text);
         JsError { name: self.text(NAME), message: self.text(MESSAGE), stack, frames, details: None }
@@ -201,13 +205,22 @@ impl<'c> Description<'c> {
 /// The frame of the prelude's function that calls a guest's.
 const INVOKE: &str = "invoke@";
 
+/// What native functions the loader of modules calls guest code through.
+const LOADER_CALLS: [&str; 2] = ["next@[native code]", "apply@[native code]"];
+
 fn without_the_prelude(stack: Text) -> Text {
-    match stack.as_str() {
-        Some(text) if text.contains(INVOKE) => {
-            text.lines().filter(|&line| line != INVOKE).collect::<Vec<_>>().join("\n").into()
-        }
-        _ => stack,
+    let Some(text) = stack.as_str() else { return stack };
+    if !text.contains(INVOKE) && !text.contains(LOADER) {
+        return stack;
     }
+    let mut is_loaders = false;
+    let mut lines: Vec<&str> = text.lines().rev().collect();
+    lines.retain(|&line| {
+        is_loaders = line.contains(LOADER) || is_loaders && LOADER_CALLS.contains(&line);
+        line != INVOKE && !is_loaders
+    });
+    lines.reverse();
+    lines.join("\n").into()
 }
 
 /// The engine's words for code that is no function.

@@ -67,7 +67,8 @@ pub(crate) fn define(
     if bound { Ok(()) } else { Err(BindError { object: object.cloned(), name: name.clone() }) }
 }
 
-fn call<'c>(
+/// Calls a host function on behalf of the guest.
+pub(crate) fn call<'c>(
     context: &'c Context,
     shared: &Shared,
     function: &HostFunction,

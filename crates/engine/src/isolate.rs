@@ -14,6 +14,7 @@ use crate::ffi::{Context, EngineString, NativeFunction, StackRoom, retire_altern
 use crate::held_functions::HeldFunctions;
 use crate::host_function::{self, BindError, HostFunction};
 use crate::language::Positions;
+use crate::modules::Modules;
 use crate::prelude::Prelude;
 use crate::random::{Generator, RandomSource};
 use crate::requests::Requests;
@@ -116,6 +117,7 @@ pub(crate) struct Shared {
     pub(crate) requests: Requests,
     pub(crate) stack: StackRoom,
     pub(crate) positions: Positions,
+    pub(crate) modules: Modules,
 }
 
 impl Isolate {
@@ -146,6 +148,7 @@ impl Isolate {
             requests: Requests::default(),
             stack: StackRoom::of_this_thread(),
             positions: Positions::default(),
+            modules: Modules::default(),
         });
         let random = Generator::new(options.random).map_err(IsolateError::Random)?;
         functions.push(random.install(&context, &shared.prelude));
@@ -191,6 +194,11 @@ impl Isolate {
         host_function::define(&self.context, &self.shared.prelude, object, name, &function)?;
         self.functions.borrow_mut().push(function);
         Ok(())
+    }
+
+    /// Keeps a function for as long as the isolate.
+    pub(crate) fn keep_function(&self, function: NativeFunction) {
+        self.functions.borrow_mut().push(function);
     }
 
     /// Begins the numbers of `Math.random` anew from this seed: the same ones each time.

@@ -19,6 +19,14 @@ pub(crate) fn write(branch: Branch<'_>) -> (String, Vec<Special>) {
     (writer.out, writer.specials)
 }
 
+/// A string as JSON text.
+pub(crate) fn string(text: &str) -> String {
+    let mut writer =
+        Writer { out: String::with_capacity(text.len() + 2), path: Vec::new(), specials: Vec::new() };
+    writer.string(&Text::from(text));
+    writer.out
+}
+
 struct Writer {
     out: String,
     path: Vec<u32>,

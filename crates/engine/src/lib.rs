@@ -17,6 +17,8 @@
 //!   Neither runs guest code, whatever the guest has done to its built-ins.
 //! - The **prelude** is the JavaScript of this crate that runs in an isolate before any guest code and keeps the
 //!   built-ins that it needs out of the guest's reach.
+//! - A **module** ([`Module`]) has imports and exports. The engine's C interface has none, so the prelude has a **loader**
+//!   of them, which asks the host for what is imported ([`Isolate::bind_in`]).
 //! - **Guest time** passes while guest code runs, not in host functions and not while requests wait for calls.
 //! - The **soft deadline** is the end of a request, in guest time, that the engine itself watches, asking between two
 //!   instructions of the guest. It stops what runs at the first deadline of all requests; the request on whose behalf
@@ -43,7 +45,7 @@
 //!
 //! It does not confine the process: a guest that breaks the engine owns what the process owns. Nor can it stop what
 //! never comes back to an instruction of the guest, an endless chain of promise reactions above all; whoever runs
-//! guest code keeps a hard deadline outside the process. It has no modules and no network, and timers only on a
+//! guest code keeps a hard deadline outside the process. It has no network, and timers only on a
 //! time of their own that jumps ([`Isolate::install_web`]). Within a host function
 //! no promise reactions run, so a request that is begun there cannot wait for a promise, not even a settled one.
 
@@ -65,6 +67,7 @@ mod isolate;
 mod json;
 mod language;
 mod library;
+mod modules;
 mod prelude;
 mod random;
 mod requests;
@@ -83,6 +86,7 @@ pub use evaluation::Script;
 pub use host_function::{BindError, HostFunction};
 pub use isolate::{Isolate, IsolateError, IsolateOptions, Surface};
 pub use library::EngineUnavailable;
+pub use modules::{Bound, Module};
 pub use random::RandomSource;
 pub use requests::{CallId, Ended, RequestId};
 pub use tier::{Features, Tier};

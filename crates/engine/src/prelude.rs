@@ -26,6 +26,8 @@ const ERRORS: [&str; 7] =
 pub(crate) struct Prelude {
     prototypes: Rc<Prototypes>,
     shapes: Rc<Shapes>,
+    /// The built-ins' record, for parts of the prelude that are loaded later.
+    pub(crate) builtins: Kept,
     flatten: Kept,
     pub(crate) release: Kept,
     pub(crate) result: FlattenResult,
@@ -190,6 +192,7 @@ impl Prelude {
         let prelude = Self {
             prototypes,
             shapes,
+            builtins: Kept::new(context, builtins),
             flatten: field(flatten, "flatten")?,
             release: field(flatten, "release")?,
             result: FlattenResult {
@@ -388,6 +391,17 @@ impl Prelude {
             self.call(context, &self.hide, &[error, context.string(&self.error_name), context.string(name)])?;
         }
         Ok(error)
+    }
+
+    /// Defines a property as the language defines its own globals.
+    pub(crate) fn define_hidden<'c>(
+        &self,
+        context: &'c Context,
+        object: Local<'_>,
+        name: &EngineString,
+        value: Local<'_>,
+    ) -> Result<(), Thrown<'c>> {
+        self.call(context, &self.hide, &[object, context.string(name), value]).map(drop)
     }
 
     /// Defines a host function; tells whether the guest allowed it.

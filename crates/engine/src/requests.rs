@@ -89,7 +89,12 @@ pub(crate) struct Requests {
     ended: RefCell<VecDeque<Ended>>,
     rejections: RefCell<Vec<Rejection>>,
     pub(crate) timers: Timers,
+    /// The last requests that failed.
+    failed: RefCell<VecDeque<RequestId>>,
 }
+
+/// Of how many requests that failed it is remembered that they did.
+const MAX_FAILED: usize = 1024;
 
 impl Requests {
     /// How many requests run, one within the other.
@@ -227,8 +232,19 @@ impl Requests {
                 self.calls.borrow_mut().retain(|_, call| call.request != request);
             }
             self.timers.give_up(request);
+            let mut failed = self.failed.borrow_mut();
+            if failed.len() == MAX_FAILED {
+                failed.pop_front();
+            }
+            failed.push_back(request);
         }
         Ended { request, outcome, unhandled: self.take_rejections(request) }
+    }
+
+    /// Whether a request has failed, so that nothing goes on that waited for its calls. Nothing is known of request 0, a
+    /// number that is used again and again.
+    pub(crate) fn has_failed(&self, request: RequestId) -> bool {
+        request != 0 && self.failed.borrow().contains(&request)
     }
 
     /// Keeps it until it is asked for.

@@ -18,8 +18,7 @@ pub(crate) fn watch(context: &Context, shared: &Rc<Shared>) -> NativeFunction {
                 && told.deadline.stopped().is_none()
                 && requests.keeps_rejection(request)
             {
-                let mut error = exception::describe(context, &told, Thrown(reason));
-                told.positions.lead_back(&mut error);
+                let error = exception::describe(context, &told, Thrown(reason));
                 requests.add_rejection(context, request, promise, error);
             }
             Ok(context.undefined())

@@ -59,6 +59,16 @@ impl Runtime {
         })
     }
 
+    /// Begins to evaluate a module and returns its number, like [`begin_eval`](Self::begin_eval).
+    pub fn begin_eval_module(&self, source: Text, name: &str, language: Language) -> Result<u64, Error> {
+        self.check_source(&source)?;
+        self.begin(|link| {
+            link.session
+                .eval_module(Nanos::now(), source, name.to_owned(), language)
+                .map_err(|error| too_long(&error))
+        })
+    }
+
     /// Begins a call of a guest's function and returns its number, like [`begin_eval`](Self::begin_eval).
     pub fn begin_invoke(&self, function: u64, arguments: Vec<Value>) -> Result<u64, Error> {
         self.begin(|link| {

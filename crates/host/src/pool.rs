@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pydeno_wire::Text;
-use pydeno_wire::message::{ConsoleLevel, JsError};
+use pydeno_wire::message::{ConsoleLevel, JsError, Place};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::error::Error;
@@ -289,7 +289,7 @@ impl Pool {
         // A message that is too long for one worker is too long for all.
         let mut trial = Session::new();
         trial.configure(&self.shared.options);
-        trial.bind(object, names, asynchronous).map_err(|error| too_long(&error))?;
+        trial.bind(&Place::from(object), names, asynchronous).map_err(|error| too_long(&error))?;
         let mut state = self.shared.enter()?;
         state.bindings.push(Arc::new(Bindings {
             object: object.cloned(),

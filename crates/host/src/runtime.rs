@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
-use pydeno_wire::message::{ExitStatus, Failure, Language, SandboxReport};
+use pydeno_wire::message::{ExitStatus, Failure, Language, Place, SandboxReport};
 use pydeno_wire::{EncodeError, Text, Value};
 
 use crate::blocking;
@@ -14,7 +14,7 @@ use crate::fork_generation;
 use crate::host_functions::{HostFunctions, Interrupted};
 use crate::link::Link;
 use crate::options::Options;
-use crate::session::{Done, Stopping};
+use crate::session::{Done, Session, Stopping};
 use crate::supervisor::Supervisor;
 use crate::turn::{Turn, Turns};
 use crate::watch::{Verdict, Watch};
@@ -132,9 +132,20 @@ impl Runtime {
         asynchronous: &[bool],
         remember: impl FnOnce(u32),
     ) -> Result<(), Error> {
+        self.bind_in(&Place::from(object), names, asynchronous, remember)
+    }
+
+    /// As [`bind`](Self::bind), for functions in any [`Place`].
+    pub fn bind_in(
+        &self,
+        place: &Place,
+        names: &[Text],
+        asynchronous: &[bool],
+        remember: impl FnOnce(u32),
+    ) -> Result<(), Error> {
         let mut guard = self.enter()?;
         let link = self.linked(&mut guard)?;
-        let first = link.session.bind(object, names, asynchronous).map_err(|error| too_long(&error))?;
+        let first = link.session.bind(place, names, asynchronous).map_err(|error| too_long(&error))?;
         remember(first);
         Ok(())
     }
@@ -160,6 +171,32 @@ impl Runtime {
         host: &mut dyn HostFunctions,
     ) -> Result<Value, Error> {
         self.check_source(&source)?;
+        self.eval_blocking(host, |session| {
+            session.eval(Nanos::now(), source, name.to_owned(), language, redeclare)
+        })
+    }
+
+    /// Evaluates a module and returns its exports as an object. From then on `name` is what it can be imported by.
+    ///
+    /// Asynchronous host functions need an event loop, see [`begin_eval_module`](Self::begin_eval_module).
+    pub fn eval_module(
+        &self,
+        source: Text,
+        name: &str,
+        language: Language,
+        host: &mut dyn HostFunctions,
+    ) -> Result<Value, Error> {
+        self.check_source(&source)?;
+        self.eval_blocking(host, |session| {
+            session.eval_module(Nanos::now(), source, name.to_owned(), language)
+        })
+    }
+
+    fn eval_blocking(
+        &self,
+        host: &mut dyn HostFunctions,
+        begin: impl FnOnce(&mut Session) -> Result<u64, EncodeError>,
+    ) -> Result<Value, Error> {
         let turn = self.turn(host)?;
         let mut guard = self.enter()?;
         let link = self.linked(&mut guard)?;
@@ -167,8 +204,7 @@ impl Runtime {
             return Err(Error::Busy);
         }
         self.tell_released(link);
-        let begun = link.session.eval(Nanos::now(), source, name.to_owned(), language, redeclare);
-        let request = begun.map_err(|error| too_long(&error))?;
+        let request = begin(&mut link.session).map_err(|error| too_long(&error))?;
         let outcome = blocking::run(self, guard, request, host);
         drop(turn);
         outcome

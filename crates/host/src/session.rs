@@ -12,8 +12,8 @@ use pydeno_wire::codec::bounds;
 use pydeno_wire::frame::{FrameReader, encode_frame};
 use pydeno_wire::message::{BUILD, CONSOLE_BYTES, CONSOLE_LINE_BYTES};
 use pydeno_wire::message::{
-    Binding, ConsoleLevel, Failure, HostError, HostMessage, JsError, Language, Limits, Ready, SandboxReport,
-    Start, WorkerMessage,
+    Binding, ConsoleLevel, Failure, HostError, HostMessage, JsError, Language, Limits, Place, Ready,
+    SandboxReport, Start, WorkerMessage,
 };
 use pydeno_wire::{Budget, EncodeError, Message, Text, Value};
 
@@ -195,7 +195,7 @@ impl Session {
     /// A name, or the list of them, is longer than a message may hold: nothing was sent.
     pub(crate) fn bind(
         &mut self,
-        object: Option<&Text>,
+        place: &Place,
         names: &[Text],
         asynchronous: &[bool],
     ) -> Result<u32, EncodeError> {
@@ -205,7 +205,7 @@ impl Session {
             .zip(names.iter().zip(asynchronous))
             .map(|(function, (name, &asynchronous))| Binding {
                 function,
-                object: object.cloned(),
+                place: place.clone(),
                 name: name.clone(),
                 asynchronous,
             })
@@ -231,6 +231,24 @@ impl Session {
         let id = self.last_request + 1;
         let timeout_ms = self.timeout_ms();
         self.push(&HostMessage::Eval { id, source, name, language, redeclare, timeout_ms })?;
+        self.begin(now, id);
+        Ok(id)
+    }
+
+    /// Starts the evaluation of a module and returns its number.
+    ///
+    /// # Errors
+    ///
+    /// As [`eval`](Self::eval).
+    pub(crate) fn eval_module(
+        &mut self,
+        now: Nanos,
+        source: Text,
+        name: String,
+        language: Language,
+    ) -> Result<u64, EncodeError> {
+        let id = self.last_request + 1;
+        self.push(&HostMessage::EvalModule { id, source, name, language, timeout_ms: self.timeout_ms() })?;
         self.begin(now, id);
         Ok(id)
     }

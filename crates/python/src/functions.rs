@@ -217,11 +217,16 @@ impl Callbacks {
 
     /// Makes the exception that a guest's uncaught error comes from its cause.
     pub(crate) fn explain(&self, py: Python<'_>, error: &PyErr) {
-        let message = error.value(py).getattr("message").and_then(|message| message.extract::<String>());
-        let Ok(message) = message else { return };
+        let message_of =
+            |error: &Bound<'_, PyAny>| -> PyResult<String> { error.getattr("message")?.extract() };
+        let own = message_of(error.value(py));
+        // An import that failed is an error of the guest's world whose cause is the host's.
+        let cause = error.value(py).getattr("cause").and_then(|cause| message_of(&cause));
         let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
-        let latest = raised.iter().rposition(|raised| raised.shown.as_str() == Some(message.as_str()));
-        let found = latest.and_then(|index| raised.remove(index));
+        let found = [own, cause].into_iter().flatten().find_map(|message| {
+            let latest = raised.iter().rposition(|raised| raised.shown.as_str() == Some(message.as_str()));
+            latest.and_then(|index| raised.remove(index))
+        });
         drop(raised);
         if let Some(Raised { exception, .. }) = found {
             error.set_cause(py, Some(PyErr::from_value(exception.into_bound(py).into_any())));

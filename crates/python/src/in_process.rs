@@ -4,9 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use pydeno_engine::{Ended, Engine, EvalLimits, Isolate, IsolateOptions, Script, StepLimits, Surface};
+use pydeno_engine as engine;
+use pydeno_engine::{
+    Ended, Engine, EvalLimits, Isolate, IsolateOptions, Module, Script, StepLimits, Surface,
+};
 use pydeno_host::Error;
-use pydeno_wire::message::{Failure, HostError};
+use pydeno_wire::message::{Failure, HostError, Place};
 use pydeno_wire::{Text, Value};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyRuntimeError;
@@ -123,6 +126,19 @@ impl InProcessRuntime {
         self.finish(py, inner, request)
     }
 
+    /// Evaluates a module; the value is a dict of its exports.
+    fn eval_module<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Bound<'py, PyString>,
+        name: &str,
+        language: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.enter(py)?.shared.callbacks.forget_raised();
+        let request = self.begin_eval_module(py, source, name, language)?;
+        self.finish(py, self.enter(py)?, request)
+    }
+
     /// Calls a function of the guest, also from inside a host function.
     fn invoke<'py>(
         &self,
@@ -152,6 +168,25 @@ impl InProcessRuntime {
         }
         self.begin(py, inner, |isolate, request, limits| {
             isolate.begin_script(request, &Script { source: &source, name, language, redeclare }, limits);
+        })
+    }
+
+    /// Begins to evaluate a module, like `begin_eval`.
+    fn begin_eval_module(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyString>,
+        name: &str,
+        language: &str,
+    ) -> PyResult<u64> {
+        let source = text_from_python(source)?;
+        let language = options::language(language)?;
+        let inner = self.enter(py)?;
+        if !inner.shared.running.borrow().is_empty() {
+            return Err(errors::from_host(py, &Error::Reentrant));
+        }
+        self.begin(py, inner, |isolate, request, limits| {
+            isolate.begin_module(request, &Module { source: &source, name, language }, limits);
         })
     }
 
@@ -260,22 +295,26 @@ impl InProcessRuntime {
         asynchronous: Vec<bool>,
     ) -> PyResult<()> {
         let object = object.map(text_from_python).transpose()?;
-        let names = names.iter().map(text_from_python).collect::<PyResult<Vec<_>>>()?;
-        let inner = self.enter(py)?;
-        let isolate = inner.isolate(py)?;
-        let first = inner.shared.callbacks.bind(object.as_ref(), &names, functions);
-        for (number, (name, asynchronous)) in (first..).zip(names.iter().zip(asynchronous)) {
-            let shared = Rc::clone(&inner.shared);
-            let bound = if asynchronous {
-                let start = move |request, arguments| Ok(shared.start(request, number, arguments));
-                isolate.bind_async(object.as_ref(), name, Box::new(start))
-            } else {
-                let call = move |request, arguments: Vec<Value>| shared.call(request, number, &arguments);
-                isolate.bind(object.as_ref(), name, Box::new(call))
-            };
-            bound.map_err(|error| errors::from_host(py, &Error::InvalidInput { what: error.to_string() }))?;
-        }
-        Ok(())
+        self.bind_in(py, &Place::from(object.as_ref()), &names, functions, &asynchronous)
+    }
+
+    /// Makes `functions` the exports with these names of the module that `bind_import`'s function says has them.
+    fn bind_exports(
+        &self,
+        py: Python<'_>,
+        module: &Bound<'_, PyString>,
+        names: Vec<Bound<'_, PyString>>,
+        functions: Vec<Py<PyAny>>,
+        asynchronous: Vec<bool>,
+    ) -> PyResult<()> {
+        let place = Place::Module(text_from_python(module)?);
+        self.bind_in(py, &place, &names, functions, &asynchronous)
+    }
+
+    /// Makes `function` the one that the guest's imports ask.
+    fn bind_import(&self, py: Python<'_>, function: Py<PyAny>, asynchronous: bool) -> PyResult<()> {
+        let name = PyString::intern(py, "import");
+        self.bind_in(py, &Place::Import, &[name], vec![function], &[asynchronous])
     }
 
     /// Takes a function away from the guest; whether there was one.
@@ -336,6 +375,36 @@ impl InProcessRuntime {
                  IsolatedRuntime, which any thread may use",
             )
         })
+    }
+
+    fn bind_in(
+        &self,
+        py: Python<'_>,
+        place: &Place,
+        names: &[Bound<'_, PyString>],
+        functions: Vec<Py<PyAny>>,
+        asynchronous: &[bool],
+    ) -> PyResult<()> {
+        let names = names.iter().map(text_from_python).collect::<PyResult<Vec<_>>>()?;
+        let inner = self.enter(py)?;
+        let isolate = inner.isolate(py)?;
+        let first = inner.shared.callbacks.bind(place.holder(), &names, functions);
+        for (number, (name, &asynchronous)) in (first..).zip(names.iter().zip(asynchronous)) {
+            let shared = Rc::clone(&inner.shared);
+            let function = if asynchronous {
+                engine::Bound::Asynchronous(Box::new(move |request, arguments| {
+                    Ok(shared.start(request, number, arguments))
+                }))
+            } else {
+                engine::Bound::Synchronous(Box::new(move |request, arguments: Vec<Value>| {
+                    shared.call(request, number, &arguments)
+                }))
+            };
+            isolate
+                .bind_in(place, name, function)
+                .map_err(|error| errors::from_host(py, &Error::InvalidInput { what: error.to_string() }))?;
+        }
+        Ok(())
     }
 
     /// Begins a request, which runs until nothing is left to run.

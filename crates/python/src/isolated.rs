@@ -11,7 +11,7 @@ use pydeno_host::{
     Ended, Error, HostFunctions, Interrupted, Options, Runtime, Supervisor, WorkerBinary, ZygoteRotation,
     supervisor,
 };
-use pydeno_wire::message::{ConsoleLevel, HostError, JsError};
+use pydeno_wire::message::{ConsoleLevel, HostError, JsError, Place};
 use pydeno_wire::{Text, Value};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyValueError;
@@ -115,6 +115,20 @@ impl IsolatedRuntime {
         self.blocking(py, |host| self.runtime.eval(source, name, language, redeclare, host))
     }
 
+    /// Evaluates a module; the value is a dict of its exports.
+    fn eval_module<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Bound<'py, PyString>,
+        name: &str,
+        language: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let source = text_from_python(source)?;
+        let language = options::language(language)?;
+        self.callbacks.forget_raised();
+        self.blocking(py, |host| self.runtime.eval_module(source, name, language, host))
+    }
+
     /// Calls a function of the guest.
     fn invoke<'py>(
         &self,
@@ -139,6 +153,21 @@ impl IsolatedRuntime {
         let language = options::language(language)?;
         self.tell_released();
         py.detach(|| self.runtime.begin_eval(source, name, language, redeclare))
+            .map_err(|error| errors::from_host(py, &error))
+    }
+
+    /// Begins to evaluate a module, like `begin_eval`.
+    fn begin_eval_module(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyString>,
+        name: &str,
+        language: &str,
+    ) -> PyResult<u64> {
+        let source = text_from_python(source)?;
+        let language = options::language(language)?;
+        self.tell_released();
+        py.detach(|| self.runtime.begin_eval_module(source, name, language))
             .map_err(|error| errors::from_host(py, &error))
     }
 
@@ -242,14 +271,26 @@ impl IsolatedRuntime {
         asynchronous: Vec<bool>,
     ) -> PyResult<()> {
         let object = object.map(text_from_python).transpose()?;
-        let names = names.iter().map(text_from_python).collect::<PyResult<Vec<_>>>()?;
-        py.detach(|| {
-            self.runtime.bind(object.as_ref(), &names, &asynchronous, |first| {
-                let remembered = self.callbacks.bind(object.as_ref(), &names, functions);
-                debug_assert_eq!(first, remembered);
-            })
-        })
-        .map_err(|error| errors::from_host(py, &error))
+        self.bind_in(py, &Place::from(object.as_ref()), &names, functions, &asynchronous)
+    }
+
+    /// Makes `functions` the exports with these names of the module that `bind_import`'s function says has them.
+    fn bind_exports(
+        &self,
+        py: Python<'_>,
+        module: &Bound<'_, PyString>,
+        names: Vec<Bound<'_, PyString>>,
+        functions: Vec<Py<PyAny>>,
+        asynchronous: Vec<bool>,
+    ) -> PyResult<()> {
+        let place = Place::Module(text_from_python(module)?);
+        self.bind_in(py, &place, &names, functions, &asynchronous)
+    }
+
+    /// Makes `function` the one that the guest's imports ask.
+    fn bind_import(&self, py: Python<'_>, function: Py<PyAny>, asynchronous: bool) -> PyResult<()> {
+        let name = PyString::intern(py, "import");
+        self.bind_in(py, &Place::Import, &[name], vec![function], &[asynchronous])
     }
 
     /// Takes a function away from the guest; whether there was one.
@@ -303,6 +344,24 @@ impl IsolatedRuntime {
 impl IsolatedRuntime {
     pub(crate) fn of_runtime(runtime: Runtime, callbacks: Callbacks) -> Self {
         Self { runtime, callbacks, started: Mutex::default() }
+    }
+
+    fn bind_in(
+        &self,
+        py: Python<'_>,
+        place: &Place,
+        names: &[Bound<'_, PyString>],
+        functions: Vec<Py<PyAny>>,
+        asynchronous: &[bool],
+    ) -> PyResult<()> {
+        let names = names.iter().map(text_from_python).collect::<PyResult<Vec<_>>>()?;
+        py.detach(|| {
+            self.runtime.bind_in(place, &names, asynchronous, |first| {
+                let remembered = self.callbacks.bind(place.holder(), &names, functions);
+                debug_assert_eq!(first, remembered);
+            })
+        })
+        .map_err(|error| errors::from_host(py, &error))
     }
 
     fn blocking<'py>(

@@ -113,7 +113,8 @@ pub struct ScriptOptions<'o> {
     /// name that a script without this option declared cannot be declared again. An assignment to a constant in the same
     /// script stays a `TypeError`; a later script can assign to it.
     pub redeclare: bool,
-    /// The name of a global function that `import()` calls. Without one, `import()` stays and is the engine's to reject.
+    /// An expression whose value is the function that `import()` calls, such as a global's name, to be put in the place of
+    /// the word. Without one, `import()` stays and is the engine's to reject.
     pub import_function: Option<&'o str>,
     /// How long a source may be, in bytes. It should not be raised far beyond the default for sources that nobody vouches
     /// for: see the limits in the crate's documentation.

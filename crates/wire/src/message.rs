@@ -29,6 +29,20 @@ pub enum HostMessage {
         /// How long the guest may run, in milliseconds, time spent in host functions not counted.
         timeout_ms: u64,
     },
+    /// Evaluate a module; answered like `Eval`, with its exports as an object. From then on it can be imported by its name,
+    /// in the place of one that had it before.
+    EvalModule {
+        /// Chosen by the host, increasing, from the same numbers as those of `Eval`.
+        id: u64,
+        /// The module's text.
+        source: Text,
+        /// Its name: what it is imported by, and what it is called in stacks and errors.
+        name: String,
+        /// What it is written in.
+        language: Language,
+        /// As in `Eval`.
+        timeout_ms: u64,
+    },
     /// Call a function of the guest; answered like `Eval`.
     Invoke {
         /// Chosen by the host, increasing, from the same numbers as those of `Eval`.
@@ -107,12 +121,46 @@ pub struct Limits {
 pub struct Binding {
     /// Names the function in [`WorkerMessage::Call`].
     pub function: u32,
-    /// The global object that holds it, or `None` for a global function.
-    pub object: Option<Text>,
+    /// Where the guest finds it.
+    pub place: Place,
     /// The function's name.
     pub name: Text,
     /// Whether the guest gets a promise at once instead of waiting for the answer.
     pub asynchronous: bool,
+}
+
+/// Where the guest finds a host function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is a global function.
+    Global,
+    /// It is a property of this global object, which is made where it is missing.
+    Object(Text),
+    /// It is an export of the module with this name, which `Import` says it has, and to be had in no other way.
+    Module(Text),
+    /// The guest does not find it: its imports call it. The arguments are the specifier, the referrer's name, the value of
+    /// the attribute `type` or `null`, and whether the source is wanted although it was given before. The answer is an
+    /// array of a refusal's text, the module's name, its kind (`js`, `ts`, `json` or `values`), its source, its values,
+    /// and the names of its functions; each is `null` where there is none, and after the name all are in the answer
+    /// about a module that was given before.
+    Import,
+}
+
+impl Place {
+    /// The global object or the module that holds the function.
+    pub fn holder(&self) -> Option<&Text> {
+        match self {
+            Self::Object(holder) | Self::Module(holder) => Some(holder),
+            Self::Global | Self::Import => None,
+        }
+    }
+}
+
+impl From<Option<&Text>> for Place {
+    /// A global function, or a property of a global object.
+    fn from(object: Option<&Text>) -> Self {
+        object.map_or(Self::Global, |object| Self::Object(object.clone()))
+    }
 }
 
 /// An error of a host function as the guest is shown it.

@@ -5,8 +5,8 @@ mod strategies;
 use proptest::prelude::*;
 use pydeno_wire::codec::bounds;
 use pydeno_wire::message::{
-    Binding, ConsoleLevel, Failure, Frame, HostError, HostMessage, JsError, Language, LayerReport, Ready,
-    SandboxReport, WorkerMessage, ZygoteReply, ZygoteRequest,
+    Binding, ConsoleLevel, Failure, Frame, HostError, HostMessage, JsError, Language, LayerReport, Place,
+    Ready, SandboxReport, WorkerMessage, ZygoteReply, ZygoteRequest,
 };
 use pydeno_wire::{Budget, DecodeError, EncodeError, Function, Message, Text, Value};
 
@@ -157,7 +157,7 @@ fn a_list_that_claims_more_than_there_is_is_refused_at_once() {
 }
 
 fn binding(name: &str) -> Binding {
-    Binding { function: 0, object: None, name: name.into(), asynchronous: false }
+    Binding { function: 0, place: Place::Global, name: name.into(), asynchronous: false }
 }
 
 fn script(source_bytes: usize, name_bytes: usize) -> HostMessage {
@@ -416,8 +416,12 @@ fn no_message_is_longer_than_its_kinds_maximum() {
     }
 
     let longest = Text::from("b".repeat(bounds::BINDING_NAME_BYTES));
-    let binding =
-        Binding { function: u32::MAX, object: Some(longest.clone()), name: longest, asynchronous: true };
+    let binding = Binding {
+        function: u32::MAX,
+        place: Place::Object(longest.clone()),
+        name: longest,
+        asynchronous: true,
+    };
     let error = HostError {
         name: "e".repeat(bounds::ERROR_NAME_BYTES).into(),
         message: "e".repeat(bounds::ERROR_TEXT_BYTES).into(),

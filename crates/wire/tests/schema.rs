@@ -2,8 +2,8 @@
 
 use pydeno_wire::message::{
     Binding, ConsoleLevel, ErrorDetails, ExitStatus, Failure, Frame, HostError, HostMessage, JsError,
-    Language, LayerReport, Limits, Ready, SandboxMode, SandboxReport, Start, WorkerMessage, ZygoteReply,
-    ZygoteRequest,
+    Language, LayerReport, Limits, Place, Ready, SandboxMode, SandboxReport, Start, WorkerMessage,
+    ZygoteReply, ZygoteRequest,
 };
 use pydeno_wire::{Budget, Function, Message, Value};
 
@@ -30,8 +30,10 @@ fn host_messages_look_like_this() {
     let plain = Start { limits, clock: None, random_seed: None, strict_eval: false, web: false };
     let repeatable = Start { limits, clock: Some(-1), random_seed: Some(13), strict_eval: true, web: true };
     let bindings = vec![
-        Binding { function: 0, object: None, name: "f".into(), asynchronous: false },
-        Binding { function: 1, object: Some("o".into()), name: "g".into(), asynchronous: true },
+        Binding { function: 0, place: Place::Global, name: "f".into(), asynchronous: false },
+        Binding { function: 1, place: Place::Object("o".into()), name: "g".into(), asynchronous: true },
+        Binding { function: 2, place: Place::Module("m".into()), name: "h".into(), asynchronous: false },
+        Binding { function: 3, place: Place::Import, name: "i".into(), asynchronous: true },
     ];
     let eval = HostMessage::Eval {
         id: 7,
@@ -39,6 +41,13 @@ fn host_messages_look_like_this() {
         name: "a.js".into(),
         language: Language::TypeScript,
         redeclare: true,
+        timeout_ms: 1000,
+    };
+    let module = HostMessage::EvalModule {
+        id: 8,
+        source: "1".into(),
+        name: "m".into(),
+        language: Language::JavaScript,
         timeout_ms: 1000,
     };
     let invoke = |within| HostMessage::Invoke {
@@ -52,8 +61,12 @@ fn host_messages_look_like_this() {
     pinned([
         (HostMessage::Start(plain), "89 00 1a40000000 1a00010000 1903e8 1864 f5 f6 f6 f4"),
         (HostMessage::Start(repeatable), "89 00 1a40000000 1a00010000 1903e8 1864 f5 20 0d f5"),
-        (HostMessage::Bind(bindings), "82 01 82 84 00 f6 6166 f4 84 01 616f 6167 f5"),
+        (
+            HostMessage::Bind(bindings),
+            "82 01 84 84 00 8100 6166 f4 84 01 8201616f 6167 f5 84 02 8202616d 6168 f4 84 03 8103 6169 f5",
+        ),
         (eval, "87 02 07 63312b31 64612e6a73 01 f5 1903e8"),
+        (module, "86 07 08 6131 616d 00 1903e8"),
         (HostMessage::Answer { id: 8, outcome: Ok(Value::Null) }, "83 03 08 82 00 f6"),
         (HostMessage::Answer { id: 8, outcome: Err(error) }, "83 03 08 83 01 654572726f72 626e6f"),
         (HostMessage::Cancel { id: u64::MAX }, "82 04 1bffffffffffffffff"),

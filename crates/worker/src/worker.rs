@@ -8,7 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use pydeno_engine::{Ended, Engine, EvalLimits, Isolate, IsolateOptions, Script, StepLimits, Surface};
+use pydeno_engine::{
+    Bound, Ended, Engine, EvalLimits, Isolate, IsolateOptions, Module, Script, StepLimits, Surface,
+};
 use pydeno_sandbox::{Layer, Request};
 use pydeno_wire::message::{BUILD, CONSOLE_BYTES, CONSOLE_LINE_BYTES};
 use pydeno_wire::message::{
@@ -194,6 +196,10 @@ impl Worker {
                     self.isolate.begin_script(id, &script, limits);
                 });
             }
+            HostMessage::EvalModule { id, source, name, language, timeout_ms } => {
+                let module = Module { source: &source, name: &name, language };
+                self.request(id, timeout_ms, |limits| self.isolate.begin_module(id, &module, limits));
+            }
             HostMessage::Invoke { id, function, arguments, timeout_ms, within: _ } => {
                 self.request(id, timeout_ms, |limits| {
                     self.isolate.begin_invoke(id, function, &arguments, limits);
@@ -310,21 +316,20 @@ impl Worker {
     }
 
     fn bind(self: &Rc<Self>, binding: Binding) {
-        let Binding { function, object, name, asynchronous } = binding;
+        let Binding { function, place, name, asynchronous } = binding;
         let worker = Rc::downgrade(self);
-        let bound = if asynchronous {
-            let start = Box::new(move |request, arguments| match worker.upgrade() {
+        let function = if asynchronous {
+            Bound::Asynchronous(Box::new(move |request, arguments| match worker.upgrade() {
                 Some(worker) => worker.start_call(request, function, arguments),
                 None => process::exit(FAILED),
-            });
-            self.isolate.bind_async(object.as_ref(), &name, start)
+            }))
         } else {
-            let call = Box::new(move |request, arguments| match worker.upgrade() {
+            Bound::Synchronous(Box::new(move |request, arguments| match worker.upgrade() {
                 Some(worker) => worker.call_host(request, function, arguments),
                 None => process::exit(FAILED),
-            });
-            self.isolate.bind(object.as_ref(), &name, call)
+            }))
         };
+        let bound = self.isolate.bind_in(&place, &name, function);
         if let Err(error) = bound {
             let refusal = Failure::Js(type_error(&error.to_string()));
             let first = self.refused_binding.take();
@@ -415,6 +420,7 @@ impl Worker {
                 }
                 Ok(
                     message @ (HostMessage::Eval { .. }
+                    | HostMessage::EvalModule { .. }
                     | HostMessage::Invoke { within: None, .. }
                     | HostMessage::Answer { .. }
                     | HostMessage::Bind(_)

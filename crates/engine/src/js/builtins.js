@@ -27,6 +27,9 @@
     // A list without prototype: an element that is not its own is `undefined`, and assigning one makes it.
     list: () => setPrototypeOf([], null),
 
+    // What parts of the prelude that are loaded later add: the exports of a namespace object as a record.
+    hooks: { __proto__: null, snapshot: undefined },
+
     failure,
     guard: (body) => (a, b, c, d, e) => {
       try {
@@ -96,6 +99,15 @@
     ownKeys: Reflect.ownKeys,
     Date,
     Proxy,
+    toStringTag: Symbol.toStringTag,
+    freeze: Object.freeze,
+    preventExtensions: Object.preventExtensions,
+    sameValue: Object.is,
+    definePropertyOf: Reflect.defineProperty,
+    sort: Array.prototype.sort,
+    parse: JSON.parse,
+    generatorNext: getPrototypeOf((function* () {}).prototype).next,
+    asyncGeneratorNext: getPrototypeOf((async function* () {}).prototype).next,
     WeakMap,
     weakMapGet: WeakMap.prototype.get,
     weakMapSet: WeakMap.prototype.set,

@@ -13,7 +13,7 @@
     apply, guard, getPrototypeOf, setPrototypeOf, getOwnPropertyDescriptor, hasOwn, keys, ownKeys, values, list,
     ObjectPrototype, ArrayPrototype, Bytes, Numbers, isView,
     setTypedArray, arrayBuffer, arrayOffset, arrayLength, viewBuffer, viewOffset, viewLength, bufferLength,
-    bufferDetached, mapSize, mapForEach, setSize, setForEach, dateTime, bigIntText, join, flat, slice,
+    bufferDetached, mapSize, mapForEach, setSize, setForEach, dateTime, bigIntText, join, flat, slice, hooks,
   } = builtins;
 
   // Operations, as in tape.rs.
@@ -186,8 +186,11 @@
         return items(ARRAY, value, value.length, false, value, depth);
       case CLASS_FUNCTION:
         return callable(value);
-      case CLASS_PROXY:
-        return refuse(IS_PROXY);
+      case CLASS_PROXY: {
+        // The one proxy whose properties are known: a module's namespace.
+        const exports = hooks.snapshot === undefined ? undefined : hooks.snapshot(value);
+        return exports === undefined ? refuse(IS_PROXY) : properties(exports, kind, depth);
+      }
       case CLASS_PROMISE:
         return refuse(IS_PROMISE);
       case CLASS_ERROR:

@@ -41,7 +41,7 @@ fn configured(options: &Options) -> Session {
 
 fn running(options: &Options) -> (Session, u64) {
     let mut session = configured(options);
-    session.bind(None, &["f".into()], &[false]).unwrap();
+    session.bind(&Place::Global, &["f".into()], &[false]).unwrap();
     let id = session.eval(at(0), "f()".into(), "script.js".to_owned(), Language::JavaScript, false).unwrap();
     session.output().clear();
     (session, id)
@@ -299,7 +299,7 @@ fn guest_errors_arrive_whole() {
 fn a_name_longer_than_a_message_holds_is_refused_and_nothing_is_said() {
     let mut session = configured(&Options::default());
     session.eval(at(0), "1".into(), "n".repeat(1 << 20), Language::JavaScript, false).unwrap_err();
-    session.bind(None, &["n".repeat(1 << 20).as_str().into()], &[false]).unwrap_err();
+    session.bind(&Place::Global, &["n".repeat(1 << 20).as_str().into()], &[false]).unwrap_err();
     assert!(session.output().is_empty());
     session.eval(at(0), "1".into(), "script.js".to_owned(), Language::JavaScript, false).unwrap();
 }

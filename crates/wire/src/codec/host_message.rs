@@ -7,7 +7,7 @@ use super::bounds::{
 use super::error::{DecodeError, EncodeError};
 use super::record::{RECORD_OVERHEAD, RecordReader, RecordWriter, read_message, write_message};
 use crate::budget::Budget;
-use crate::message::{Binding, HostError, HostMessage, Language, Limits, Start};
+use crate::message::{Binding, HostError, HostMessage, Language, Limits, Place, Start};
 use crate::path::Segment;
 use crate::value::Value;
 
@@ -18,9 +18,15 @@ const ANSWER: u64 = 3;
 const CANCEL: u64 = 4;
 const INVOKE: u64 = 5;
 const RELEASE: u64 = 6;
+const EVAL_MODULE: u64 = 7;
 
 /// The number of each language, which is also its place in this list.
 const LANGUAGES: [Language; 2] = [Language::JavaScript, Language::TypeScript];
+
+const GLOBAL: u64 = 0;
+const OBJECT: u64 = 1;
+const MODULE: u64 = 2;
+const IMPORT: u64 = 3;
 
 const ANSWER_VALUE: u64 = 0;
 const ANSWER_ERROR: u64 = 1;
@@ -40,6 +46,15 @@ impl Message for HostMessage {
                 writer.string("the script's name", name, NAME_BYTES)?;
                 writer.unsigned(*language as u64);
                 writer.boolean(*redeclare);
+                writer.unsigned(*timeout_ms);
+                Ok(())
+            }
+            Self::EvalModule { id, source, name, language, timeout_ms } => {
+                writer.record(EVAL_MODULE, 5);
+                writer.unsigned(*id);
+                writer.text("the source", source, SOURCE_BYTES)?;
+                writer.string("the module's name", name, NAME_BYTES)?;
+                writer.unsigned(*language as u64);
                 writer.unsigned(*timeout_ms);
                 Ok(())
             }
@@ -88,6 +103,13 @@ impl Message for HostMessage {
                     name: reader.string("the script's name", NAME_BYTES)?,
                     language: reader.choice("language", &LANGUAGES)?,
                     redeclare: reader.boolean()?,
+                    timeout_ms: reader.unsigned()?,
+                }),
+                (EVAL_MODULE, 5) => Ok(Self::EvalModule {
+                    id: reader.unsigned()?,
+                    source: reader.text("the source", SOURCE_BYTES)?,
+                    name: reader.string("the module's name", NAME_BYTES)?,
+                    language: reader.choice("language", &LANGUAGES)?,
                     timeout_ms: reader.unsigned()?,
                 }),
                 (INVOKE, 5) => Ok(Self::Invoke {
@@ -148,11 +170,19 @@ fn read_start(reader: &mut RecordReader<'_>) -> Result<HostMessage, DecodeError>
 fn write_bind(writer: &mut RecordWriter<'_>, bindings: &[Binding]) -> Result<(), EncodeError> {
     writer.record(BIND, 1);
     writer.list("the bindings", bindings.len(), BINDINGS)?;
-    for Binding { function, object, name, asynchronous } in bindings {
+    for Binding { function, place, name, asynchronous } in bindings {
         writer.record((*function).into(), 3);
-        match object {
-            Some(object) => writer.text("an object's name", object, BINDING_NAME_BYTES)?,
-            None => writer.null(),
+        match place {
+            Place::Global => writer.record(GLOBAL, 0),
+            Place::Object(object) => {
+                writer.record(OBJECT, 1);
+                writer.text("an object's name", object, BINDING_NAME_BYTES)?;
+            }
+            Place::Module(module) => {
+                writer.record(MODULE, 1);
+                writer.text("a module's name", module, BINDING_NAME_BYTES)?;
+            }
+            Place::Import => writer.record(IMPORT, 0),
         }
         writer.text("a function's name", name, BINDING_NAME_BYTES)?;
         writer.boolean(*asynchronous);
@@ -166,10 +196,21 @@ fn read_binding(reader: &mut RecordReader<'_>) -> Result<Binding, DecodeError> {
     match (u32::try_from(record.number), record.fields) {
         (Ok(function), 3) => Ok(Binding {
             function,
-            object: reader.text_or_null("an object's name", BINDING_NAME_BYTES)?,
+            place: read_place(reader)?,
             name: reader.text("a function's name", BINDING_NAME_BYTES)?,
             asynchronous: reader.boolean()?,
         }),
+        _ => Err(record.unknown()),
+    }
+}
+
+fn read_place(reader: &mut RecordReader<'_>) -> Result<Place, DecodeError> {
+    let record = reader.record("place")?;
+    match (record.number, record.fields) {
+        (GLOBAL, 0) => Ok(Place::Global),
+        (OBJECT, 1) => Ok(Place::Object(reader.text("an object's name", BINDING_NAME_BYTES)?)),
+        (MODULE, 1) => Ok(Place::Module(reader.text("a module's name", BINDING_NAME_BYTES)?)),
+        (IMPORT, 0) => Ok(Place::Import),
         _ => Err(record.unknown()),
     }
 }

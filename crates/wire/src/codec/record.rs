@@ -286,14 +286,6 @@ impl RecordReader<'_> {
         decode::text(&mut self.reader, field, limit)
     }
 
-    pub(super) fn text_or_null(
-        &mut self,
-        field: &'static str,
-        limit: usize,
-    ) -> Result<Option<Text>, DecodeError> {
-        if self.is_null()? { Ok(None) } else { self.text(field, limit).map(Some) }
-    }
-
     pub(super) fn string(&mut self, field: &'static str, limit: usize) -> Result<String, DecodeError> {
         let offset = self.reader.position();
         self.text(field, limit)?.into_string().map_err(|_| DecodeError::InvalidText { offset })

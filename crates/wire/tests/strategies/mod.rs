@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use pydeno_wire::message::{
     Binding, ConsoleLevel, ErrorDetails, ExitStatus, Failure, Frame, HostError, HostMessage, JsError,
-    Language, LayerReport, Limits, Ready, SandboxMode, SandboxReport, Start, WorkerMessage, ZygoteReply,
-    ZygoteRequest,
+    Language, LayerReport, Limits, Place, Ready, SandboxMode, SandboxReport, Start, WorkerMessage,
+    ZygoteReply, ZygoteRequest,
 };
 use pydeno_wire::{BigInt, Function, MAX_DATE_MILLISECONDS, Text, Value};
 
@@ -100,8 +100,14 @@ pub(crate) fn host_message() -> impl Strategy<Value = HostMessage> {
         strict_eval,
         web,
     });
-    let binding = (any::<u32>(), prop::option::of(text()), text(), any::<bool>())
-        .prop_map(|(function, object, name, asynchronous)| Binding { function, object, name, asynchronous });
+    let place = prop_oneof![
+        Just(Place::Global),
+        text().prop_map(Place::Object),
+        text().prop_map(Place::Module),
+        Just(Place::Import),
+    ];
+    let binding = (any::<u32>(), place, text(), any::<bool>())
+        .prop_map(|(function, place, name, asynchronous)| Binding { function, place, name, asynchronous });
     let error = (text(), text()).prop_map(|(name, message)| HostError { name, message });
     prop_oneof![
         start.prop_map(HostMessage::Start),
@@ -110,6 +116,10 @@ pub(crate) fn host_message() -> impl Strategy<Value = HostMessage> {
             let language = if id % 2 == 0 { Language::JavaScript } else { Language::TypeScript };
             let redeclare = id % 3 == 0;
             HostMessage::Eval { id, source, name, language, redeclare, timeout_ms }
+        }),
+        (any::<u64>(), text(), any::<String>(), any::<u64>()).prop_map(|(id, source, name, timeout_ms)| {
+            let language = if id % 2 == 0 { Language::JavaScript } else { Language::TypeScript };
+            HostMessage::EvalModule { id, source, name, language, timeout_ms }
         }),
         (any::<u64>(), prop_oneof![value().prop_map(Ok), error.prop_map(Err)])
             .prop_map(|(id, outcome)| HostMessage::Answer { id, outcome }),

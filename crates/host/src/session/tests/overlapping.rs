@@ -5,7 +5,7 @@ use super::*;
 /// With function 0 synchronous and function 1 asynchronous, and one evaluation begun.
 fn mixed(options: &Options) -> (Session, u64) {
     let mut session = configured(options);
-    session.bind(None, &["f".into(), "g".into()], &[false, true]).unwrap();
+    session.bind(&Place::Global, &["f".into(), "g".into()], &[false, true]).unwrap();
     let id = session.eval(at(0), "g()".into(), "script.js".to_owned(), Language::JavaScript, false).unwrap();
     session.output().clear();
     (session, id)
