@@ -235,7 +235,9 @@ def test_a_module_that_was_imported_stays(rt: AnyRuntime) -> None:
 
 
 def test_a_module_that_was_evaluated_is_imported_by_its_name(rt: AnyRuntime) -> None:
-    rt.eval_module("export const v = 1; export const self = await import('./cell.mjs')", name="cell.mjs")
+    rt.eval_module(
+        "import * as own from './cell.mjs'; export const v = 1; export const same = own.v", name="cell.mjs"
+    )
     assert rt.eval("(await import('cell.mjs')).v") == 1
     rt.eval_module("export const v = 2", name="cell.mjs")
     assert rt.eval("(await import('cell.mjs')).v") == 2

@@ -120,6 +120,7 @@ class Modules:
     __slots__ = (
         "_allowed",
         "_bytes",
+        "_count",
         "_finding",
         "_gate",
         "_gate_timeout",
@@ -155,6 +156,8 @@ class Modules:
         self._sent: set[str] = set()
         #: What is being loaded on an event loop.
         self._finding: dict[str, Future[None]] = {}
+        #: What was given so far, without what was evaluated.
+        self._count = 0
         self._bytes = 0
 
     @property
@@ -307,11 +310,12 @@ class Modules:
             else:
                 pass_gate(self._gate, self._gate_timeout, given.source, context)
         length = len(given.source.encode("utf-8", "surrogatepass")) if given.source is not None else 0
-        if len(self._allowed) >= self._max_modules:
+        if self._count >= self._max_modules:
             raise _Refused(f"there are {self._max_modules} modules already (max_modules)")
         if self._bytes + length > self._max_bytes:
             raise _Refused(f"all modules together may have {self._max_bytes} bytes (max_module_bytes)")
         self._bytes += length
+        self._count += 1
         self._allowed.add(name)
         if name not in self._static:
             self._given[name] = given

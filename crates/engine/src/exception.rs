@@ -215,6 +215,13 @@ fn without_the_prelude(stack: Text) -> Text {
     }
     let mut is_loaders = false;
     let mut lines: Vec<&str> = text.lines().rev().collect();
+    // The host calls the loader through a function of the prelude that has neither name nor file.
+    if let [outermost, within, ..] = lines[..]
+        && outermost == "@"
+        && within.contains(LOADER)
+    {
+        lines.remove(0);
+    }
     lines.retain(|&line| {
         is_loaders = line.contains(LOADER) || is_loaders && LOADER_CALLS.contains(&line);
         line != INVOKE && !is_loaders

@@ -26,7 +26,7 @@ const ERRORS: [&str; 7] =
 pub(crate) struct Prelude {
     prototypes: Rc<Prototypes>,
     shapes: Rc<Shapes>,
-    /// The built-ins' record, for parts of the prelude that are loaded later.
+    /// The built-ins as they were before any guest code, for parts of the prelude that are loaded later.
     pub(crate) builtins: Kept,
     flatten: Kept,
     pub(crate) release: Kept,
@@ -42,8 +42,6 @@ pub(crate) struct Prelude {
     watch: Kept,
     invoke: Kept,
     clock: Clock,
-    /// The built-ins as they were before any guest code.
-    builtins: Kept,
     errors: [Kept; ERRORS.len()],
     failure: Kept,
     thrown: EngineString,
@@ -219,7 +217,6 @@ impl Prelude {
                 functions: Kept::new(context, clock),
                 jumped: string("jumped"),
             },
-            builtins: Kept::new(context, builtins),
             errors: [
                 error?,
                 type_error?,

@@ -114,8 +114,7 @@ impl Natives<'_> {
                 && shared.deadline.stopped().is_none()
                 && shared.requests.keeps_rejection(request)
             {
-                let mut error = exception::describe(context, shared, Thrown(thrown));
-                shared.positions.lead_back(&mut error);
+                let error = exception::describe(context, shared, Thrown(thrown));
                 shared.requests.add_uncaught(request, error);
             }
             Ok(context.undefined())

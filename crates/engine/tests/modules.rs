@@ -455,7 +455,7 @@ fn typescript_and_javascript_mix_in_one_graph() {
         error.frames.iter().all(|frame| !frame.file.to_string_lossy().starts_with("pydeno")),
         "{error:?}"
     );
-    assert_eq!(error.frames[1].line, 3);
+    assert_eq!((error.frames.len(), error.frames[1].line), (2, 3));
 }
 
 #[test]
