@@ -59,8 +59,8 @@ fn host_messages_look_like_this() {
     };
     let error = HostError { name: "Error".into(), message: "no".into() };
     pinned([
-        (HostMessage::Start(plain), "89 00 1a40000000 1a00010000 1903e8 1864 f5 f6 f6 f4"),
-        (HostMessage::Start(repeatable), "89 00 1a40000000 1a00010000 1903e8 1864 f5 20 0d f5"),
+        (HostMessage::Start(plain), "8a 00 1a40000000 1a00010000 1903e8 1864 f5 f6 f6 f4 f4"),
+        (HostMessage::Start(repeatable), "8a 00 1a40000000 1a00010000 1903e8 1864 f5 20 0d f5 f5"),
         (
             HostMessage::Bind(bindings),
             "82 01 84 84 00 8100 6166 f4 84 01 8201616f 6167 f5 84 02 8202616d 6168 f4 84 03 8103 6169 f5",
