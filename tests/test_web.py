@@ -11,9 +11,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from conftest import AnyRuntime, Door
 
 import pydeno
+from conftest import AnyRuntime, Door
 from pydeno import (
     WEB_POLYFILLS,
     AgentSandbox,
@@ -27,11 +27,38 @@ from pydeno import (
 WEB = RuntimeConfig(bootstrap=WEB_POLYFILLS)
 DAY = 86_400_000
 KEY = b"k" * 32
-NAMES = (
-    "setTimeout setInterval setImmediate clearTimeout clearInterval clearImmediate queueMicrotask structuredClone atob btoa "
-    "reportError URL URLSearchParams TextEncoder TextDecoder Event CustomEvent EventTarget AbortController AbortSignal "
-    "DOMException performance crypto console self"
-).split()
+NAMES = [
+    *(
+        "setTimeout",
+        "setInterval",
+        "setImmediate",
+        "clearTimeout",
+        "clearInterval",
+        "clearImmediate",
+        "queueMicrotask",
+    ),
+    *(
+        "structuredClone",
+        "atob",
+        "btoa",
+        "reportError",
+        "URL",
+        "URLSearchParams",
+        "TextEncoder",
+        "TextDecoder",
+        "Event",
+    ),
+    *(
+        "CustomEvent",
+        "EventTarget",
+        "AbortController",
+        "AbortSignal",
+        "DOMException",
+        "performance",
+        "crypto",
+    ),
+    *("console", "self", "Blob", "File", "FileReader"),
+]
 
 
 @pytest.fixture
@@ -50,7 +77,10 @@ def test_all_of_it_exists_where_it_is_asked_for_and_none_of_it_is_listed(web: An
     assert web.eval(f"{NAMES!r}.filter(name => !(name in globalThis))") == []
     assert web.eval("Object.keys(globalThis)") == []
     # Looking at one makes it an ordinary property, and replacing one before that works as for any other.
-    assert web.eval("const d = Object.getOwnPropertyDescriptor(globalThis, (URL, 'URL')); [d.writable, d.enumerable, d.configurable]") == [
+    assert web.eval(
+        "const d = Object.getOwnPropertyDescriptor(globalThis, (URL, 'URL'));"
+        "[d.writable, d.enumerable, d.configurable]"
+    ) == [
         True,
         False,
         True,
@@ -63,7 +93,8 @@ def test_functions_show_no_source(web: AnyRuntime) -> None:
         """
         const all = [];
         const visit = (value, path, depth) => {
-          if (typeof value === 'function' && !`${Function.prototype.toString.call(value)}`.includes('[native code]')) all.push(path);
+          const text = typeof value === 'function' ? Function.prototype.toString.call(value) : '[native code]';
+          if (!text.includes('[native code]')) all.push(path);
           if ((typeof value !== 'function' && typeof value !== 'object') || value === null || depth > 2) return;
           for (const key of Reflect.ownKeys(value)) {
             if (key === 'constructor') continue;
@@ -71,9 +102,8 @@ def test_functions_show_no_source(web: AnyRuntime) -> None:
             for (const part of ['value', 'get', 'set']) visit(d[part], path + '.' + String(key), depth + 1);
           }
         };
-        for (const name of %r) if (name !== 'self') visit(globalThis[name], name, 0);
-        all"""
-        % NAMES
+        for (const name of NAMES) if (name !== 'self') visit(globalThis[name], name, 0);
+        all""".replace("NAMES", repr(NAMES))
     )
     assert shown == []
 
@@ -93,7 +123,7 @@ def test_bootstrap_takes_it_alone_and_among_scripts(door: Door) -> None:
 def test_there_is_one_of_it() -> None:
     assert repr(WEB_POLYFILLS) == "pydeno.WEB_POLYFILLS"
     assert copy.deepcopy(WEB_POLYFILLS) is WEB_POLYFILLS
-    assert pickle.loads(pickle.dumps(WEB_POLYFILLS)) is WEB_POLYFILLS  # noqa: S301 - it is our own
+    assert pickle.loads(pickle.dumps(WEB_POLYFILLS)) is WEB_POLYFILLS
 
 
 # Timers
@@ -104,7 +134,8 @@ def test_timers_go_off_in_the_order_of_their_times_and_take_none(web: AnyRuntime
     order = web.eval(
         f"""
         const order = []; const note = what => order.push(what);
-        setTimeout(note, {DAY}, 'day'); setTimeout(note, 10, 'b'); setTimeout(note, 10, 'c'); setTimeout(note, 9.9, 'a');
+        setTimeout(note, {DAY}, 'day'); setTimeout(note, 10, 'b'); setTimeout(note, 10, 'c');
+        setTimeout(note, 9.9, 'a');
         setTimeout(note, 0, '0'); setImmediate(note, 'immediate'); Promise.resolve('micro').then(note); note('sync');
         new Promise(resolve => setTimeout(resolve, {2 * DAY}, order))"""
     )
@@ -194,7 +225,10 @@ def test_nested_timers_do_not_keep_time_from_passing(web: AnyRuntime) -> None:
               return n > 5 && n < 100;
             }})()"""
         )
-    assert web.eval("(async () => { const id = setInterval(() => 0, 0); await new Promise(r => setTimeout(r, 100)); clearInterval(id); return 1 })()")
+    assert web.eval(
+        "(async () => { const id = setInterval(() => 0, 0); await new Promise(r => setTimeout(r, 100));"
+        "clearInterval(id); return 1 })()"
+    )
 
 
 def test_an_evaluation_does_not_wait_for_timers_that_it_does_not_await(web: AnyRuntime) -> None:
@@ -206,7 +240,7 @@ def test_an_evaluation_does_not_wait_for_timers_that_it_does_not_await(web: AnyR
 
 
 def test_a_promise_that_nothing_can_settle_ends_at_once(web: AnyRuntime) -> None:
-    with pytest.raises(pydeno.PydenoError, match="never settle|settle"):
+    with pytest.raises(pydeno.PydenoError, match="settle"):
         web.eval("new Promise(() => {})")
     # And when the last timer has gone off without settling it.
     with pytest.raises(pydeno.PydenoError, match="settle"):
@@ -239,7 +273,9 @@ def test_timers_that_never_end_are_stopped_at_the_deadline(code: str) -> None:
 def test_timers_that_fill_the_heap_are_stopped() -> None:
     with IsolatedRuntime(RuntimeConfig(bootstrap=WEB_POLYFILLS, max_heap_size=64 << 20), timeout=20) as rt:
         with pytest.raises(pydeno.MemoryLimitExceeded):
-            rt.eval("globalThis.all = []; setInterval(() => all.push(new Uint8Array(1 << 20)), 1); new Promise(() => {})")
+            rt.eval(
+                "globalThis.all = []; setInterval(() => all.push(new Uint8Array(1 << 20)), 1); new Promise(() => {})"
+            )
         assert rt.eval("all.length = 0; 1") == 1
 
 
@@ -251,8 +287,13 @@ def test_timers_in_process_are_stopped_at_the_deadline_too() -> None:
 
 
 def test_too_many_timers_are_refused(web: AnyRuntime) -> None:
-    assert web.eval("try { for (let n = 0; ; n++) setTimeout(() => 0, n) } catch (e) { e.name }") == "RangeError"
-    assert web.eval("for (let id = 1; id < 100_001; id++) clearTimeout(id); typeof setTimeout(() => 0)") == "number"
+    assert (
+        web.eval("try { for (let n = 0; ; n++) setTimeout(() => 0, n) } catch (e) { e.name }") == "RangeError"
+    )
+    assert (
+        web.eval("for (let id = 1; id < 100_001; id++) clearTimeout(id); typeof setTimeout(() => 0)")
+        == "number"
+    )
 
 
 def test_what_a_callback_throws_is_reported_and_stops_nothing() -> None:
@@ -295,9 +336,11 @@ def test_timers_wait_for_calls_that_are_in_flight() -> None:
                 "await new Promise(r => setTimeout(r, 1)); log"
             ) == ["due", "answer", "later"]
             # A timer that can go off does not keep others from theirs.
-            first = asyncio.ensure_future(rt.eval_async("slow('first').then(v => new Promise(r => setTimeout(r, 10, v)))"))
+            first = asyncio.ensure_future(
+                rt.eval_async("slow('first').then(v => new Promise(r => setTimeout(r, 10, v)))")
+            )
             second = asyncio.ensure_future(rt.eval_async("new Promise(r => setTimeout(r, 20, 'second'))"))
-            assert await asyncio.gather(first, second) == ["first", "second"]
+            assert list(await asyncio.gather(first, second)) == ["first", "second"]
 
     asyncio.run(main())
 
@@ -305,7 +348,11 @@ def test_timers_wait_for_calls_that_are_in_flight() -> None:
 def test_an_evaluation_whose_timers_never_end_can_be_cancelled() -> None:
     async def main() -> None:
         async with AsyncIsolatedRuntime(WEB, timeout=60) as rt:
-            endless = asyncio.ensure_future(rt.eval_async("setInterval(() => { globalThis.n = (globalThis.n ?? 0) + 1 }, 1); new Promise(() => {})"))
+            endless = asyncio.ensure_future(
+                rt.eval_async(
+                    "setInterval(() => { globalThis.n = (globalThis.n ?? 0) + 1 }, 1); new Promise(() => {})"
+                )
+            )
             await asyncio.sleep(0.2)
             # Another is answered meanwhile.
             assert await rt.eval_async("n > 0")
@@ -333,7 +380,12 @@ def test_within_a_call_of_the_host_no_timer_goes_off(web: AnyRuntime) -> None:
         return 1
 
     web.bind_function("outer", outer)
-    assert web.eval("outer(() => { setTimeout(() => { globalThis.inner = 1 }, 1); return new Promise(r => setTimeout(r, 1)) })") == 1
+    assert (
+        web.eval(
+            "outer(() => { setTimeout(() => { globalThis.inner = 1 }, 1); return new Promise(r => setTimeout(r, 1)) })"
+        )
+        == 1
+    )
     assert isinstance(found[0], pydeno.PydenoError)
     assert web.eval("new Promise(r => setTimeout(() => r(inner), 2))") == 1
 
@@ -342,7 +394,10 @@ def test_a_pool_and_an_agent_have_it_too() -> None:
     with SandboxPool(WEB, size=1) as pool, pool.checkout() as rt:
         assert rt.eval("new Promise(r => setTimeout(r, 1000, new URL('http://h').href))") == "http://h/"
     with AgentSandbox({}, config=WEB) as agent:
-        assert agent.run("await new Promise(r => setTimeout(r, 1000)); return new URL('http://h').href") == "http://h/"
+        assert (
+            agent.run("await new Promise(r => setTimeout(r, 1000)); return new URL('http://h').href")
+            == "http://h/"
+        )
 
 
 def test_a_session_with_timers_is_replayed_as_it_was() -> None:
@@ -383,7 +438,7 @@ def test_a_session_that_waits_between_timers_is_resumed_elsewhere() -> None:
     with AgentSandbox([ask], config=WEB) as agent:
         step = agent.start(code)
         assert isinstance(step, ToolCall)
-        assert step.arguments == {"question": "5000"} or "5000" in str(step.arguments)
+        assert "5000" in str(step.arguments)
         data = agent.dump(KEY)
     with AgentSandbox.load(data, KEY, tools=[ask], config=WEB) as again:
         step = again.resume("yes")
@@ -414,7 +469,8 @@ def test_random_numbers_of_a_seed_are_the_same_each_time() -> None:
 
 def test_a_timeout_signal_aborts_in_its_time(web: AnyRuntime) -> None:
     assert web.eval(
-        "const s = AbortSignal.timeout(1000); await new Promise(r => s.addEventListener('abort', r)); [s.reason.name, s.reason.code]"
+        "const s = AbortSignal.timeout(1000); await new Promise(r => s.addEventListener('abort', r));"
+        "[s.reason.name, s.reason.code]"
     ) == ["TimeoutError", 23]
 
 
@@ -429,9 +485,10 @@ def test_an_exception_of_the_web_reaches_python_with_its_name(web: AnyRuntime) -
 
 def test_the_console_is_there_and_heard_where_somebody_listens() -> None:
     code = """
-        console.log('a', {b: 1}); console.table([1]); console.group('g'); console.warn('in'); console.groupEnd(); console.groupEnd();
-        console.count(); console.count(); console.assert(1, 'no'); console.assert(0, 'yes'); console.time('t'); console.timeEnd('t');
-        console.timeEnd('t'); console.trace('here'); console.dir(5); typeof console.error"""
+        console.log('a', {b: 1}); console.table([1]); console.group('g'); console.warn('in');
+        console.groupEnd(); console.groupEnd(); console.count(); console.count(); console.assert(1, 'no');
+        console.assert(0, 'yes'); console.time('t'); console.timeEnd('t'); console.timeEnd('t');
+        console.trace('here'); console.dir(5); typeof console.error"""
     with IsolatedRuntime(WEB) as rt:
         assert rt.eval(code) == "function"
     with IsolatedRuntime(WEB, capture_console=True) as rt:
@@ -452,7 +509,9 @@ def test_the_console_is_there_and_heard_where_somebody_listens() -> None:
 
 def test_strict_eval_forbids_nothing_of_it() -> None:
     with IsolatedRuntime(WEB, strict_eval=True) as rt:
-        assert rt.eval("[new URL('http://h').host, structuredClone([1]), btoa('a'), new TextEncoder().encode('a').length]") == [
+        assert rt.eval(
+            "[new URL('http://h').host, structuredClone([1]), btoa('a'), new TextEncoder().encode('a').length]"
+        ) == [
             "h",
             [1],
             "YQ==",
@@ -462,7 +521,7 @@ def test_strict_eval_forbids_nothing_of_it() -> None:
 
 POISON = """
     const bad = () => { throw new Error('poisoned') };
-    const kinds = [Object, Array, String, Function, Promise, Map, Set, Uint8Array, ArrayBuffer, RegExp, Symbol, Error, Number];
+    const kinds = [Object, Array, String, Function, Promise, Map, Set, Uint8Array, ArrayBuffer, RegExp, Symbol, Error];
     const { ownKeys } = Reflect, { defineProperty, getOwnPropertyDescriptor } = Object;
     const all = [];
     for (const kind of kinds) for (const key of ownKeys(kind.prototype)) all[all.length] = [kind.prototype, key];
@@ -476,8 +535,17 @@ POISON = """
     """
 
 
+def failure_of(runtime: AnyRuntime, code: str) -> str | None:
+    """The kind of error that a use ends as."""
+    try:
+        runtime.eval(f"void ({code})")
+    except pydeno.PydenoError as error:
+        return error.kind
+    return None
+
+
 @pytest.mark.parametrize("early", [True, False], ids=["loaded before", "loaded after"])
-def test_a_guest_that_has_poisoned_its_built_ins_harms_itself_alone(door: Door, early: bool) -> None:  # noqa: FBT001
+def test_a_guest_that_has_poisoned_its_built_ins_harms_itself_alone(door: Door, early: bool) -> None:
     uses = [
         "new URL('http://h/?a=1').searchParams.get('a')",
         "structuredClone({a: [new Map([[1, 2]]), new Uint8Array(2), new Date(0)]})",
@@ -503,76 +571,15 @@ def test_a_guest_that_has_poisoned_its_built_ins_harms_itself_alone(door: Door, 
                 runtime.eval(f"void ({use})")
         runtime.eval(f"(() => {{ {POISON} }})()")
         for use in uses:
-            try:
-                runtime.eval(f"void ({use})")
-            except pydeno.PydenoError as error:
-                # A guest that has none of its own built-ins left may well fail; nothing else may happen.
-                assert isinstance(error, (pydeno.JavaScriptError, pydeno.ConversionError)) or "settle" in str(error)
+            # A guest that has none of its own built-ins left may well fail; nothing else may happen.
+            assert failure_of(runtime, use) in {None, "js_error", "invalid_input"}, use
         assert runtime.eval("1 + 1") == 2
 
 
 def test_timers_and_microtasks_survive_poisoned_built_ins(web: AnyRuntime) -> None:
     web.eval(f"globalThis.n = 0; (() => {{ {POISON} }})()")
     web.eval("queueMicrotask(() => { n++ }); setTimeout(() => { n++ }, 3); 0")
-    web.eval("(async () => { let going; setTimeout(() => { n++; going(1) }, 5); await { then(r) { going = r } } })()")
+    web.eval(
+        "(async () => { let going; setTimeout(() => { n++; going(1) }, 5); await { then(r) { going = r } } })()"
+    )
     assert web.eval("n") == 3
-
-
-# What `using` needs, which is of the language and so needs no opting in
-
-
-def test_using_disposes_in_every_runtime(rt: AnyRuntime) -> None:
-    assert rt.eval("[typeof Symbol.dispose, typeof Symbol.asyncDispose, Symbol.dispose.toString()]") == [
-        "symbol",
-        "symbol",
-        "Symbol(Symbol.dispose)",
-    ]
-    assert rt.eval(
-        "const log = []; { using a = {[Symbol.dispose]() { log.push('a') }}; using b = {[Symbol.dispose]() { log.push('b') }}; log.push('body') } log"
-    ) == ["body", "b", "a"]
-    assert rt.eval(
-        """(() => {
-          try { using a = {[Symbol.dispose]() { throw new RangeError('second') }}; throw new TypeError('first') }
-          catch (e) { return [e.name, e instanceof SuppressedError, e instanceof Error, e.error.message, e.suppressed.message] }
-        })()"""
-    ) == ["SuppressedError", True, True, "second", "first"]
-    assert rt.eval("(e => [e.error, e.suppressed, e.message, Object.keys(e), SuppressedError.length])(new SuppressedError(1, 2, 'm'))") == [
-        1,
-        2,
-        "m",
-        [],
-        3,
-    ]
-    assert rt.eval("let ended = 0; { using it = (function* () { try { yield 1 } finally { ended = 1 } })(); it.next() } ended") == 1
-
-
-def test_stacks_of_resources_dispose_in_reverse(rt: AnyRuntime) -> None:
-    assert rt.eval(
-        """
-        const seen = []; const stack = new DisposableStack();
-        stack.defer(() => seen.push('deferred')); seen.push(stack.adopt(5, v => seen.push('adopted ' + v)));
-        stack.use({[Symbol.dispose]() { seen.push('used') }}); stack.use(null);
-        const moved = stack.move(); seen.push(stack.disposed, moved.disposed); moved.dispose(); moved.dispose(); seen.push(moved.disposed);
-        try { moved.defer(() => 0) } catch (e) { seen.push(e.name) }
-        seen.push(Object.prototype.toString.call(moved), moved[Symbol.dispose] === moved.dispose);
-        seen"""
-    ) == [
-        5,
-        True,
-        False,
-        "used",
-        "adopted 5",
-        "deferred",
-        True,
-        "ReferenceError",
-        "[object DisposableStack]",
-        True,
-    ]
-    assert rt.eval(
-        """
-        const order = []; const several = new AsyncDisposableStack();
-        several.use({async [Symbol.asyncDispose]() { await 0; order.push('async') }}); several.defer(async () => { throw new Error('one') });
-        several.use({[Symbol.dispose]() { throw new Error('two') }});
-        try { await several.disposeAsync() } catch (e) { order.push(e.name, e.error.message, e.suppressed.message) }
-        order"""
-    ) == ["async", "SuppressedError", "one", "two"]

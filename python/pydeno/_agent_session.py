@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from ._agent_steps import ToolCall
+from ._bootstrap import script_of
 from ._catalog import Catalog
 from ._config import choice, count, flag, seconds
 from ._errors import InvalidInput, PydenoError
@@ -172,7 +173,7 @@ class AgentBase:
             "max_pause": seconds(max_pause, "max_pause"),
             "max_journal_bytes": count(max_journal_bytes, "max_journal_bytes", most=1 << 30),
             "durable": durable,
-            "bootstrap": self._options.config._script,
+            "bootstrap": script_of(self._options.config.bootstrap),
         }
         self._core: AgentCore | None = None
         self._journal: tuple[bytes, bytes, bytes] | None = None

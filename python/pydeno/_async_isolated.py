@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._bootstrap import script_of
 from ._errors import InvalidInput, RuntimeClosed
 from ._execution import MAX_OUTPUT
 from ._isolated import IsolatedBase
@@ -98,7 +99,7 @@ class AsyncIsolatedRuntime(IsolatedBase):
         try:
             self._refuse_if_closed()
             self._adopt(core, stacklevel=1)
-            bootstrap = self.config._script
+            bootstrap = script_of(self.config.bootstrap)
             if bootstrap is not None:
                 driver = self._driver_for_running_loop()
                 await driver.run(lambda: core.begin_eval(bootstrap, "bootstrap.js", "js", False))

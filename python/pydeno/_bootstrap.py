@@ -22,9 +22,9 @@ class WebPolyfills:
         return "WEB_POLYFILLS"
 
 
-#: As a `bootstrap`, or one of several: timers on a time of their own, `URL`, `URLSearchParams`, `TextEncoder`, `TextDecoder`,
-#: `structuredClone`, `Event`, `EventTarget`, `AbortController`, `AbortSignal`, `DOMException`, `queueMicrotask`, `console`,
-#: `atob`, `btoa`, `performance`, `crypto` and `self`.
+#: As a `bootstrap`, or one of several: timers on a time of their own, `URL`, `URLSearchParams`, `TextEncoder`,
+#: `TextDecoder`, `structuredClone`, `Event`, `EventTarget`, `AbortController`, `AbortSignal`, `DOMException`, `Blob`,
+#: `File`, `FileReader`, `queueMicrotask`, `console`, `atob`, `btoa`, `performance`, `crypto` and `self`.
 WEB_POLYFILLS: Final = WebPolyfills()
 
 
@@ -43,12 +43,19 @@ def checked(bootstrap: object) -> str | WebPolyfills | tuple[str | WebPolyfills,
     return tuple(bootstrap)
 
 
-def parts(bootstrap: str | WebPolyfills | Sequence[str | WebPolyfills] | None) -> tuple[bool, str | None]:
-    """Whether the interfaces of the web are wanted, and the script to evaluate."""
+def wants_web(bootstrap: str | WebPolyfills | Sequence[str | WebPolyfills] | None) -> bool:
+    """Whether the interfaces of the web are among it."""
     if bootstrap is None or isinstance(bootstrap, str):
-        return False, bootstrap
+        return False
+    return isinstance(bootstrap, WebPolyfills) or any(isinstance(part, WebPolyfills) for part in bootstrap)
+
+
+def script_of(bootstrap: str | WebPolyfills | Sequence[str | WebPolyfills] | None) -> str | None:
+    """What of it is to be evaluated, as one script."""
+    if bootstrap is None or isinstance(bootstrap, str):
+        return bootstrap
     if isinstance(bootstrap, WebPolyfills):
-        return True, None
+        return None
     scripts = [part for part in bootstrap if isinstance(part, str)]
     # The semicolon ends a statement that the next script could otherwise go on with.
-    return len(scripts) < len(bootstrap), "\n;\n".join(scripts) if scripts else None
+    return "\n;\n".join(scripts) if scripts else None

@@ -113,10 +113,6 @@ class RuntimeConfig:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    @property
-    def _script(self) -> str | None:
-        return _bootstrap.parts(self.bootstrap)[1]
-
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: a runtime may already use the configuration."""
         raise AttributeError(f"RuntimeConfig is immutable; make a new one with another {name}")
@@ -133,7 +129,7 @@ def core_options(config: RuntimeConfig, default_heap_size: int) -> dict[str, Any
         "timeout": config.timeout,
         "max_heap_size": config.max_heap_size or default_heap_size,
         "enable_console": config.enable_console,
-        "web": _bootstrap.parts(config.bootstrap)[0],
+        "web": _bootstrap.wants_web(config.bootstrap),
         "max_serialization_depth": config.max_serialization_depth,
         "max_serialization_bytes": config.max_serialization_bytes,
     }

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from ._async_isolated import AsyncIsolatedRuntime
+from ._bootstrap import script_of
 from ._config import count, is_async, seconds
 from ._console import Console
 from ._errors import InvalidInput
@@ -127,7 +128,7 @@ class PoolBase:
         # It has every option of the runtimes, checked, and never a worker.
         self._prototype = IsolatedBase(config, **options)
         self._core = PoolCore(
-            _WORKER, self._prototype._options, self._prototype.config._script, size, max_workers
+            _WORKER, self._prototype._options, script_of(self._prototype.config.bootstrap), size, max_workers
         )
         _shut_down_at_exit()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 
+from ._bootstrap import script_of
 from ._config import (
     RuntimeConfig,
     check_callable,
@@ -115,7 +116,7 @@ class RuntimeBase:
     def _begin(self, core: InProcessRuntime | IsolatedCore) -> None:
         """Take a core into use and run the bootstrap script."""
         self._own(core)
-        script = self.config._script
+        script = script_of(self.config.bootstrap)
         if script is not None:
             core.eval(script, "bootstrap.js", "js", False)
 

@@ -24,7 +24,8 @@ use crate::random::Generator;
 const INSTALL: &str = include_str!("js/web/install.js");
 
 /// The scripts that run on demand, by the name that `install.js` asks for them with.
-const SCRIPTS: [(&str, &str); 8] = [
+const SCRIPTS: [(&str, &str); 9] = [
+    ("blob", include_str!("js/web/blob.js")),
     ("console", include_str!("js/web/console.js")),
     ("crypto", include_str!("js/web/crypto.js")),
     ("dom_exception", include_str!("js/web/dom_exception.js")),
@@ -158,6 +159,11 @@ impl Natives<'_> {
             let [is_fatal, is_last] = [is_fatal, is_last].map(|flag| context.to_bool(flag));
             let units = encoding::decode(&name.to_string_lossy(), &bytes, is_fatal, is_last);
             Ok(units.map_or_else(|| context.undefined(), |units| of_units(context, &units)))
+        });
+        self.add("binary", |context, _, arguments| {
+            let &[bytes] = arguments else { return Ok(context.undefined()) };
+            let units: Vec<u16> = our_bytes(context, bytes)?.into_iter().map(u16::from).collect();
+            Ok(of_units(context, &units))
         });
         self.add("incomplete", |context, _, arguments| {
             let &[name, bytes] = arguments else { return Ok(context.undefined()) };

@@ -171,6 +171,7 @@
 
   return {
     __proto__: null,
+    copy,
     TextEncoder: makeInterface("TextEncoder", 0, TextEncoder),
     TextDecoder: makeInterface("TextDecoder", 0, TextDecoder),
   };

@@ -35,17 +35,18 @@
     return new Proxy(body, NO_TRAPS);
   }
 
-  function cover(object, enumerable) {
+  // Covers what an interface has, on its prototype or on the class itself.
+  function cover(object, isClass) {
     const keys = ownKeys(object);
     for (let i = 0; i < keys.length; i++) {
       const key = keys[i];
-      if (key === "constructor" || key === "prototype" || key === "name" || key === "length") continue;
+      if (key === "constructor" || (isClass && (key === "prototype" || key === "name" || key === "length"))) continue;
       const found = getOwnPropertyDescriptor(object, key);
       setPrototypeOf(found, null);
       if (typeof found.value === "function") found.value = method(found.value);
       if (found.get !== undefined) found.get = method(found.get);
       if (found.set !== undefined) found.set = method(found.set);
-      found.enumerable = enumerable && typeof key === "string";
+      found.enumerable = typeof key === "string";
       defineProperty(object, key, found);
     }
   }
@@ -54,7 +55,7 @@
   // class does.
   function makeInterface(name, length, target, parent) {
     const { prototype } = target;
-    cover(prototype, true);
+    cover(prototype, false);
     cover(target, true);
     constant(prototype, toStringTag, name, true);
     const shown = native(name, length, target);
@@ -139,7 +140,7 @@
     // The built-ins that only these scripts need.
     Array, String, RegExp, DataView, ArrayBuffer, Object,
     isArray: Array.isArray, isError: Error.isError,
-    sort: Array.prototype.sort, mapGet: Map.prototype.get, mapHas: Map.prototype.has,
+    sort: Array.prototype.sort, toLowerCase: String.prototype.toLowerCase, trunc: Math.trunc, mapGet: Map.prototype.get, mapHas: Map.prototype.has,
     toStringTag, indexOf: String.prototype.indexOf, slice: String.prototype.slice, charCodeAt: String.prototype.charCodeAt,
     toWellFormed: String.prototype.toWellFormed,
     iterator: Symbol.iterator, IteratorPrototype: Iterator.prototype, floor: Math.floor,
@@ -212,6 +213,7 @@
 
   const lazy = {
     __proto__: null,
+    blob: ["Blob", "File", "FileReader"],
     dom_exception: ["DOMException"],
     encoding: ["TextEncoder", "TextDecoder"],
     events: ["Event", "CustomEvent", "EventTarget", "AbortController", "AbortSignal"],

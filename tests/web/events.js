@@ -1,0 +1,35 @@
+(() => { const t = new EventTarget(), log = []; t.addEventListener('x', e => log.push(e.type, e.target === t, e.currentTarget === t, e.eventPhase)); const e = new Event('x'); log.push(t.dispatchEvent(e)); log.push(e.currentTarget, e.eventPhase, e.target === t); return log })()
+(() => { const t = new EventTarget(); let n = 0; const f = () => n++; t.addEventListener('x', f); t.addEventListener('x', f); t.addEventListener('x', f, true); t.dispatchEvent(new Event('x')); t.removeEventListener('x', f); t.dispatchEvent(new Event('x')); return n })()
+(() => { const t = new EventTarget(); let n = 0; t.addEventListener('x', () => n++, {once: true}); t.dispatchEvent(new Event('x')); t.dispatchEvent(new Event('x')); return n })()
+(() => { const t = new EventTarget(), log = []; t.addEventListener('x', {handleEvent(e) { log.push(this !== t, e.type) }}); t.dispatchEvent(new CustomEvent('x', {detail: 5})); return log })()
+(() => { const t = new EventTarget(), log = []; t.addEventListener('x', e => { log.push(1); e.stopImmediatePropagation() }); t.addEventListener('x', () => log.push(2)); t.dispatchEvent(new Event('x')); return log })()
+(() => { const t = new EventTarget(); t.addEventListener('x', e => e.preventDefault()); return [t.dispatchEvent(new Event('x')), t.dispatchEvent(new Event('x', {cancelable: true}))] })()
+(() => { const t = new EventTarget(); t.addEventListener('x', e => e.preventDefault(), {passive: true}); return t.dispatchEvent(new Event('x', {cancelable: true})) })()
+(() => { const t = new EventTarget(), c = new AbortController(); let n = 0; t.addEventListener('x', () => n++, {signal: c.signal}); t.dispatchEvent(new Event('x')); c.abort(); t.dispatchEvent(new Event('x')); return n })()
+(() => { const t = new EventTarget(); let n = 0; t.addEventListener('x', () => { n++; t.addEventListener('x', () => n += 10) }); t.dispatchEvent(new Event('x')); return n })()
+(() => { const t = new EventTarget(); let n = 0; const f = () => n += 10; t.addEventListener('x', () => t.removeEventListener('x', f)); t.addEventListener('x', f); t.dispatchEvent(new Event('x')); return n })()
+(() => { class Store extends EventTarget { set(v) { this.dispatchEvent(new CustomEvent('set', {detail: v})) } } const s = new Store(); let got; s.addEventListener('set', e => got = e.detail); s.set(7); return [got, s instanceof EventTarget, s.constructor.name] })()
+(() => { class Own extends Event { constructor() { super('own', {bubbles: true}) } } const e = new Own(); return [e.type, e.bubbles, e instanceof Event] })()
+new EventTarget().dispatchEvent({})
+new EventTarget().dispatchEvent()
+new EventTarget().addEventListener('x', 5)
+new EventTarget().addEventListener('x', null)
+EventTarget()
+new Event()
+(e => [e.type, e.bubbles, e.cancelable, e.composed, e.target, e.isTrusted, e.defaultPrevented, e.returnValue])(new Event('t', {composed: true}))
+new CustomEvent('x').detail
+(() => { const t = new EventTarget(), e = new Event('x'); t.addEventListener('x', () => t.dispatchEvent(e)); return t.dispatchEvent(e) })
+(() => { const c = new AbortController(), log = []; c.signal.onabort = e => log.push(e.type); c.signal.addEventListener('abort', () => log.push(2)); c.abort(); c.abort(); return [log, c.signal.aborted, c.signal.reason.name, c.signal.reason instanceof DOMException, c.signal.reason.code] })()
+(() => { const c = new AbortController(); c.abort('why'); try { c.signal.throwIfAborted() } catch (e) { return e } })()
+AbortSignal.abort().reason.name + AbortSignal.abort(5).reason
+(() => { const a = new AbortController(), b = new AbortController(), s = AbortSignal.any([a.signal, b.signal]); let n = 0; s.onabort = () => n++; b.abort('b'); a.abort('a'); return [s.aborted, s.reason, n] })()
+AbortSignal.any([AbortSignal.abort('x')]).reason
+AbortSignal.any([5])
+AbortSignal.timeout(-1)
+AbortSignal.timeout(10).aborted
+new AbortSignal()
+AbortController.prototype.signal
+new DOMException('m', 'NotFoundError').code
+(e => [e.name, e.message, e.code, e instanceof Error, DOMException.ABORT_ERR, e.ABORT_ERR, String(e)])(new DOMException())
+new DOMException('m', {name: 'DataCloneError', cause: 1})
+Object.prototype.toString.call(new DOMException())
