@@ -16,6 +16,7 @@ const BRIDGE: &str = include_str!("js/bridge.js");
 const CLOCK: &str = include_str!("js/clock.js");
 const SURFACE: &str = include_str!("js/surface.js");
 const DISPOSAL: &str = include_str!("js/disposal.js");
+const DISPOSABLE_STACKS: &str = include_str!("js/disposable_stacks.js");
 const WEBASSEMBLY: &str = include_str!("js/webassembly.js");
 
 /// The constructors that a host function's error may name; any other name becomes a property of an `Error`.
@@ -176,11 +177,10 @@ impl Prelude {
         let describe = context.call(script(DESCRIBE)?, &[builtins, classify.get(context), inspect])?;
         let bridge = link(BRIDGE, &[&classify])?;
         let clock = context.call(script(CLOCK)?, &[builtins])?;
-        let is_reduced = surface != Surface::Full;
         let has_webassembly = surface != Surface::Guest;
-        let kept = [context.boolean(is_reduced), context.boolean(has_webassembly)];
+        let kept = [context.boolean(surface != Surface::Full), context.boolean(has_webassembly)];
         context.call(script(SURFACE)?, &kept)?;
-        context.call(script(DISPOSAL)?, &[builtins])?;
+        let stacks = Self::add_disposal(context, builtins)?;
         if has_webassembly {
             context.call(script(WEBASSEMBLY)?, &[])?;
         }
@@ -232,8 +232,26 @@ impl Prelude {
             ending_state: string("state"),
             ending_value: string("value"),
         };
-        functions.extend([classify, look, learn]);
+        functions.extend([classify, look, learn, stacks]);
         Ok(prelude)
+    }
+
+    /// Adds what `using` needs where the engine lacks it. The stacks of resources are made when the guest first asks for them, by
+    /// the function that is returned.
+    fn add_disposal<'c>(
+        context: &'c Context,
+        builtins: Local<'c>,
+    ) -> Result<NativeFunction, ScriptError<'c>> {
+        let table = context.table();
+        let stacks = NativeFunction::new(
+            context,
+            &EngineString::from_str(table, "stacks"),
+            Box::new(|context, _| context.evaluate_own(DISPOSABLE_STACKS)),
+        );
+        let script = EngineString::from_str(table, DISPOSAL);
+        let add = context.evaluate(&script, &EngineString::from_str(table, ""))?;
+        context.call(add, &[builtins, stacks.get(context)])?;
+        Ok(stacks)
     }
 
     /// Calls a function of the prelude. They throw nothing but return a record of what was thrown inside.

@@ -15,7 +15,7 @@ use pydeno_wire::{Text, Value};
 
 pub(crate) use self::timers::Timers;
 use crate::exception;
-use crate::ffi::{Context, EngineString, Kept, Kind, Local, NativeFunction, ScriptError, Thrown};
+use crate::ffi::{Context, EngineString, Kept, Kind, Local, NativeFunction, Thrown};
 use crate::import;
 use crate::isolate::Shared;
 use crate::prelude::PreludeError;
@@ -103,12 +103,7 @@ impl Natives<'_> {
             let wanted = string(context, arguments, 0).map(|name| name.to_text());
             let script = SCRIPTS.iter().find(|(name, _)| wanted.as_ref().is_some_and(|text| text == name));
             let Some((_, source)) = script else { return Ok(context.undefined()) };
-            let source = EngineString::from_str(context.table(), source);
-            let loaded = context.evaluate(&source, &EngineString::from_str(context.table(), ""));
-            loaded.map_err(|error| match error {
-                ScriptError::Thrown(thrown) => thrown,
-                ScriptError::Syntax { .. } => Thrown(context.undefined()),
-            })
+            context.evaluate_own(source)
         });
         self.add("report", |context, shared, arguments| {
             if let (Some(&thrown), Some(request)) = (arguments.first(), shared.requests.outermost())

@@ -113,7 +113,9 @@
     weakMapSet: WeakMap.prototype.set,
 
     create: Object.create,
-    iteratorPrototypes: [IteratorPrototype, AsyncIteratorPrototype],
+    toStringTag: Symbol.toStringTag,
+    IteratorPrototype,
+    AsyncIteratorPrototype,
     Error, TypeError, RangeError, SyntaxError, ReferenceError, URIError, EvalError,
   };
 })

@@ -77,8 +77,6 @@
     const formats = new WeakMap();
     const one = list();
     const two = list();
-    const nameless = getOwnPropertyDescriptor(new Format().format, "name");
-    setPrototypeOf(nameless, null);
     descriptor.get = new Proxy(original, {
       __proto__: null,
       apply(_, formatter) {
@@ -91,7 +89,9 @@
             given[0] = time === undefined ? now() : time;
             return apply(format, undefined, given);
           });
-          defineProperty(answer, "name", nameless);
+          const name = getOwnPropertyDescriptor(format, "name");
+          setPrototypeOf(name, null);
+          defineProperty(answer, "name", name);
           two[0] = format;
           two[1] = answer;
           apply(weakMapSet, formats, two);

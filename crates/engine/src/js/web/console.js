@@ -2,7 +2,7 @@
 (function (web) {
   "use strict";
 
-  const { hide, native, clocks, builtins } = web;
+  const { hide, method, clocks, builtins } = web;
   const { Map, apply, list, mapSet } = builtins;
   const mapGet = Map.prototype.get;
   const mapDelete = Map.prototype.delete;
@@ -37,7 +37,8 @@
     info() {},
     warn() {},
     error() {},
-    assert: (condition, ...values) => {
+    assert: (...all) => {
+      const [condition, ...values] = all;
       if (!condition) write("error", values.length === 0 ? ["Assertion failed"] : ["Assertion failed:", ...values]);
     },
     clear() {},
@@ -71,10 +72,8 @@
     trace: (...values) => write("debug", ["Trace:", ...values]),
   };
   for (const name in methods) {
-    const length = name === "assert" ? 0 : methods[name].length;
-    const shown = native(name, length, methods[name]);
     // As in browsers, what `console` has can be listed.
-    console[name] = shown;
+    console[name] = method(methods[name]);
   }
   hide(console, Symbol.toStringTag, "console");
   return { __proto__: null, console };

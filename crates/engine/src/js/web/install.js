@@ -86,9 +86,8 @@
 
   // A global that is made when it is first looked at.
   function lazily(script, name) {
-    defineProperty(globalThis, name, {
-      __proto__: null,
-      get: native(name, 0, () => {
+    const accessors = {
+      get [name]() {
         const value = need(script)[name];
         try {
           hide(globalThis, name, value);
@@ -96,11 +95,16 @@
           // The guest has frozen the global object; it stays as it is, and so does the value.
         }
         return value;
-      }),
-      set: native(name, 1, (value) => hide(globalThis, name, value)),
-      enumerable: false,
-      configurable: true,
-    });
+      },
+      set [name](value) {
+        hide(globalThis, name, value);
+      },
+    };
+    const found = getOwnPropertyDescriptor(accessors, name);
+    found.get = method(found.get);
+    found.set = method(found.set);
+    found.enumerable = false;
+    defineProperty(globalThis, name, found);
   }
 
   function expose(name, length, body) {
