@@ -107,6 +107,7 @@ impl Writer {
             Value::Set(_) => return Err(self.none("a Set")),
             Value::Map(_) => return Err(self.none("a Map")),
             Value::Function(_) => return Err(self.none("a function")),
+            Value::Stream(_) => return Err(self.none("a stream")),
         }
         Ok(())
     }

@@ -107,6 +107,18 @@ impl Isolate {
         }
     }
 
+    /// Begins a request whose function gives a promise for a record of the prelude's.
+    pub(crate) fn begin_wrapped<'s>(
+        &'s self,
+        request: RequestId,
+        limits: &EvalLimits<'_>,
+        start: impl FnOnce() -> Result<Local<'s>, Failure>,
+    ) {
+        if let Some(ended) = self.begin(request, limits, || Ok((start()?, true))) {
+            self.shared.requests.tell(ended);
+        }
+    }
+
     /// Settles the promise of an asynchronous call and runs what that sets going. A call that is unknown, settled before
     /// or given up is ignored. Within a host function it takes effect when the guest code around it has returned.
     ///
@@ -337,8 +349,7 @@ impl Isolate {
                 return Ok(Progress::Waits(awaited(Kept::new(context, ending))));
             }
             Settled::Fulfilled(record) if is_wrapped => {
-                let value = self.unwrapped(record)?;
-                return self.progress_of(value, running, is_nested, false);
+                return self.progress_of_record(record, running, is_nested);
             }
             Settled::Itself => value,
             Settled::Fulfilled(value) => value,
@@ -348,6 +359,23 @@ impl Isolate {
         } else {
             self.export(value, running).map(|value| Progress::Ended(Ok(value)))
         }
+    }
+
+    /// As [`Self::progress_of`], from the record that the promise was fulfilled with.
+    fn progress_of_record(
+        &self,
+        record: Local<'_>,
+        running: Running,
+        is_nested: bool,
+    ) -> Result<Progress, Failure> {
+        let has_ended = self.shared.streams().has_ended(&self.context, record);
+        if !has_ended.map_err(|thrown| self.describe(thrown))? {
+            return self.progress_of(self.unwrapped(record)?, running, is_nested, false);
+        }
+        if !is_nested && self.shared.requests.calls_of_outermost.get() > 0 {
+            return Ok(Progress::Waits(Awaited::StreamEnd));
+        }
+        Err(Failure::StreamEnded)
     }
 
     /// The value in the record that a script with `await` at its top level gives.
@@ -500,8 +528,7 @@ impl Isolate {
             let Ok(Settled::Fulfilled(record)) = ending else {
                 return Progress::Ended(Err(Failure::NeverSettles));
             };
-            self.unwrapped(record)
-                .and_then(|value| self.progress_of(value, running, false, false))
+            self.progress_of_record(record, running, false)
                 .unwrap_or_else(|failure| Progress::Ended(Err(failure)))
         });
         match progress {
@@ -518,7 +545,7 @@ impl Isolate {
             return false;
         }
         match &request.awaited {
-            Awaited::Value(_) => request.calls == 0,
+            Awaited::Value(_) | Awaited::StreamEnd => request.calls == 0,
             Awaited::Promise(ending) | Awaited::Wrapped(ending) => {
                 match self.shared.prelude.ending(&self.context, ending.get(&self.context)) {
                     Ok(Settled::Rejected(_)) | Err(_) => true,
@@ -537,6 +564,7 @@ impl Isolate {
         let progress = self.step(running, request.bounds, cancelled, || {
             let value = match &request.awaited {
                 Awaited::Value(value) => Ok(value.get(context)),
+                Awaited::StreamEnd => Err(Failure::StreamEnded),
                 Awaited::Promise(ending) | Awaited::Wrapped(ending) => {
                     match self.shared.prelude.ending(context, ending.get(context)) {
                         Ok(Settled::Fulfilled(value)) => Ok(value),
@@ -600,7 +628,7 @@ impl Isolate {
 
     /// A guest that is stopped in a promise reaction leaves the call before with a value all the same, and the engine
     /// in a state in which the next call of a function ends the process.
-    fn go_on_unless_stopped(&self) -> Result<(), Failure> {
+    pub(crate) fn go_on_unless_stopped(&self) -> Result<(), Failure> {
         match self.shared.deadline.stopped() {
             Some(stop) => Err(stop.into()),
             None => Ok(()),

@@ -1,15 +1,22 @@
-//! Functions of the guest that the host holds.
+//! Functions and streams of the guest that the host holds.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use crate::ffi::{Context, Kept, Local};
 
-/// The guest's functions by the numbers that the host knows them by, kept alive until the host lets go of them.
+/// The guest's functions and streams by the numbers that the host knows them by, kept alive until the host lets go of
+/// them.
 #[derive(Default)]
 pub(crate) struct HeldFunctions {
-    functions: RefCell<BTreeMap<u64, Kept>>,
+    functions: RefCell<BTreeMap<u64, Held>>,
     last: Cell<u64>,
+}
+
+enum Held {
+    Function(Kept),
+    /// The record that flatten.js makes.
+    Stream(Kept),
 }
 
 /// What was held before a conversion began, for one that fails.
@@ -27,18 +34,38 @@ impl HeldFunctions {
 
     /// Holds a function; the same one twice under two handles. A handle is never used again.
     pub(crate) fn hold(&self, context: &Context, function: Local<'_>) -> u64 {
+        self.insert(Held::Function(Kept::new(context, function)))
+    }
+
+    /// As [`hold`](Self::hold), for the record of a stream.
+    pub(crate) fn hold_stream(&self, context: &Context, record: Local<'_>) -> u64 {
+        self.insert(Held::Stream(Kept::new(context, record)))
+    }
+
+    fn insert(&self, held: Held) -> u64 {
         let handle = self.last.get() + 1;
         self.last.set(handle);
-        self.functions.borrow_mut().insert(handle, Kept::new(context, function));
+        self.functions.borrow_mut().insert(handle, held);
         handle
     }
 
     /// The function with this handle, if it is held.
     pub(crate) fn get<'c>(&self, context: &'c Context, handle: u64) -> Option<Local<'c>> {
-        self.functions.borrow().get(&handle).map(|function| function.get(context))
+        match self.functions.borrow().get(&handle)? {
+            Held::Function(function) => Some(function.get(context)),
+            Held::Stream(_) => None,
+        }
     }
 
-    /// Lets go of a function; of one that is not held, nothing.
+    /// The record of the stream with this handle, if it is held.
+    pub(crate) fn stream<'c>(&self, context: &'c Context, handle: u64) -> Option<Local<'c>> {
+        match self.functions.borrow().get(&handle)? {
+            Held::Stream(record) => Some(record.get(context)),
+            Held::Function(_) => None,
+        }
+    }
+
+    /// Lets go of a function or stream; of one that is not held, nothing.
     pub(crate) fn release(&self, handle: u64) {
         self.functions.borrow_mut().remove(&handle);
     }
@@ -48,7 +75,7 @@ impl HeldFunctions {
         Mark(self.last.get())
     }
 
-    /// Lets go of every function that was held since.
+    /// Lets go of everything that was held since.
     pub(crate) fn release_since(&self, mark: Mark) {
         if self.last.get() > mark.0 {
             self.functions.borrow_mut().split_off(&(mark.0 + 1));

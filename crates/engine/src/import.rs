@@ -8,10 +8,8 @@
 use pydeno_wire::{BigInt, Text, Value};
 
 use crate::ffi::{Context, EngineString, Kept, Local, Thrown};
-use crate::held_functions::HeldFunctions;
 use crate::isolate::Shared;
 use crate::json::{self, Special};
-use crate::prelude::Prelude;
 
 /// Imports one value.
 pub(crate) fn value<'c>(
@@ -19,7 +17,7 @@ pub(crate) fn value<'c>(
     shared: &Shared,
     value: &Value,
 ) -> Result<Local<'c>, Thrown<'c>> {
-    let importer = Importer { context, prelude: &shared.prelude, held: &shared.held };
+    let importer = Importer { context, shared };
     match value {
         Value::Array(_) | Value::Object(_) => importer.tree(Branch::Value(value)),
         leaf => importer.leaf(leaf),
@@ -32,15 +30,14 @@ pub(crate) fn list<'c>(
     shared: &Shared,
     values: &[Value],
 ) -> Result<Local<'c>, Thrown<'c>> {
-    let importer = Importer { context, prelude: &shared.prelude, held: &shared.held };
+    let importer = Importer { context, shared };
     let values: Vec<&Value> = values.iter().collect();
     importer.tree(Branch::List(&values))
 }
 
-struct Importer<'c, 'p> {
+struct Importer<'c, 's> {
     context: &'c Context,
-    prelude: &'p Prelude,
-    held: &'p HeldFunctions,
+    shared: &'s Shared,
 }
 
 /// Something that goes in as JSON.
@@ -140,27 +137,31 @@ impl<'c> Importer<'c, '_> {
             Value::Date(milliseconds) => context.date(*milliseconds as f64)?,
             Value::Bytes(bytes) => {
                 let pinned = context.bytes(bytes)?;
-                self.prelude.call(context, &self.prelude.unpin, &[pinned])?
+                self.shared.prelude.call(context, &self.shared.prelude.unpin, &[pinned])?
             }
             Value::Function(function) => {
-                let held = self.held.get(context, function.handle);
+                let held = self.shared.held.get(context, function.handle);
                 held.ok_or_else(|| self.error("TypeError", "The function is no longer held by the host."))?
+            }
+            Value::Stream(stream) => {
+                let found = self.shared.streams().import(context, self.shared, *stream)?;
+                found.ok_or_else(|| self.error("TypeError", "The stream is no longer held by the host."))?
             }
             Value::Array(_) | Value::Object(_) => self.tree(Branch::Value(value))?,
             Value::Set(members) => {
                 let members: Vec<&Value> = members.iter().collect();
-                self.collection(&members, &self.prelude.make_set)?
+                self.collection(&members, &self.shared.prelude.make_set)?
             }
             Value::Map(entries) => {
                 let contents: Vec<&Value> = entries.iter().flat_map(|(key, value)| [key, value]).collect();
-                self.collection(&contents, &self.prelude.make_map)?
+                self.collection(&contents, &self.shared.prelude.make_map)?
             }
         })
     }
 
     fn collection(&self, contents: &[&Value], make: &Kept) -> Result<Local<'c>, Thrown<'c>> {
         let list = self.tree(Branch::List(contents))?;
-        self.prelude.call(self.context, make, &[list, self.context.number(contents.len() as f64)])
+        self.shared.prelude.call(self.context, make, &[list, self.context.number(contents.len() as f64)])
     }
 
     fn big_int(&self, value: &BigInt) -> Result<Local<'c>, Thrown<'c>> {
@@ -173,7 +174,7 @@ impl<'c> Importer<'c, '_> {
         let text = json::hexadecimal(value.magnitude());
         let magnitude = context.big_int_from_text(&EngineString::from_str(context.table(), &text))?;
         if value.is_negative() {
-            self.prelude.call(context, &self.prelude.negate, &[magnitude])
+            self.shared.prelude.call(context, &self.shared.prelude.negate, &[magnitude])
         } else {
             Ok(magnitude)
         }
@@ -185,7 +186,7 @@ impl<'c> Importer<'c, '_> {
 
     fn error(&self, name: &str, message: &str) -> Thrown<'c> {
         let text = |text| EngineString::from_str(self.context.table(), text);
-        let error = self.prelude.error(self.context, &text(name), Some(name), &text(message));
+        let error = self.shared.prelude.error(self.context, &text(name), Some(name), &text(message));
         error.map_or_else(|thrown| thrown, Thrown)
     }
 }

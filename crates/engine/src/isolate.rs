@@ -18,6 +18,7 @@ use crate::modules::Modules;
 use crate::prelude::Prelude;
 use crate::random::{Generator, RandomSource};
 use crate::requests::Requests;
+use crate::stream::Streams;
 use crate::{unhandled_rejections, web};
 
 /// Which of the engine's globals a guest finds.
@@ -93,7 +94,7 @@ impl std::error::Error for IsolateError {
 ///
 /// # Requests
 ///
-/// A **request** is an evaluation or the invocation of a function. It ends successfully when its value has settled *and*
+/// A **request** is an evaluation, the invocation of a function, or a stream that is asked. It ends successfully when its value has settled *and*
 /// every asynchronous call that was made on its behalf has been settled; when it fails, it ends at once, and its calls are
 /// given up. [`take_ended`](Self::take_ended) tells of each exactly once. Several may wait at a time. Guest code runs in
 /// **steps**: the beginning of a request, and what a settled call sets going, each until nothing is left to run.
@@ -118,6 +119,12 @@ pub(crate) struct Shared {
     pub(crate) stack: StackRoom,
     pub(crate) positions: Positions,
     pub(crate) modules: Modules,
+}
+
+impl Shared {
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.prelude.streams
+    }
 }
 
 impl Isolate {
@@ -190,9 +197,14 @@ impl Isolate {
         self.define(object, name, async_function::make(&self.context, &self.shared, name, start))
     }
 
+    /// Keeps a native function for as long as the isolate.
+    pub(crate) fn keep(&self, function: NativeFunction) {
+        self.functions.borrow_mut().push(function);
+    }
+
     fn define(&self, object: Option<&Text>, name: &Text, function: NativeFunction) -> Result<(), BindError> {
         host_function::define(&self.context, &self.shared.prelude, object, name, &function)?;
-        self.functions.borrow_mut().push(function);
+        self.keep(function);
         Ok(())
     }
 
@@ -249,7 +261,7 @@ impl Isolate {
         if self.context.forbid_eval(&message) { Ok(()) } else { Err(IsolateError::NoStrictEval) }
     }
 
-    /// Lets go of functions of the guest that were values. One that is not held is ignored.
+    /// Lets go of functions and streams of the guest that were values. One that is not held is ignored.
     pub fn release(&self, functions: &[u64]) {
         for &handle in functions {
             self.shared.held.release(handle);

@@ -57,7 +57,8 @@ impl Writer {
             | Value::Date(_)
             | Value::Set(_)
             | Value::Map(_)
-            | Value::Function(_) => {
+            | Value::Function(_)
+            | Value::Stream(_) => {
                 self.out.push_str("null");
                 self.specials.push(self.path.as_slice().into());
             }

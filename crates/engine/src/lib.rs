@@ -11,7 +11,9 @@
 //! - The **guest** is the JavaScript that an isolate evaluates; nothing about it is trusted.
 //! - A **host function** is a Rust closure that the guest can call. An **asynchronous** one only starts a **call** and
 //!   gives the guest a promise, which [`Isolate::settle`] settles.
-//! - A **request** is an evaluation, or the invocation of a function of the guest that was a value. Several may wait for
+//! - A **stream** gives one item after the other when it is asked: an object of the guest that can be iterated
+//!   asynchronously, or something of the host that is an async iterator in the guest.
+//! - A **request** is an evaluation, the invocation of a function of the guest that was a value, or a stream that is asked. Several may wait for
 //!   calls at a time; [`Isolate`] says when each ends.
 //! - **Exporting** turns a guest's value into a [`Value`](pydeno_wire::Value), **importing** the other way round.
 //!   Neither runs guest code, whatever the guest has done to its built-ins.
@@ -72,6 +74,7 @@ mod prelude;
 mod random;
 mod requests;
 mod shape;
+mod stream;
 mod syntax;
 mod tape;
 mod tier;

@@ -7,12 +7,14 @@ use crate::class::{Class, Prototypes};
 use crate::ffi::{Context, EngineString, Kept, Kind, Local, NativeFunction, ScriptError, Thrown};
 use crate::isolate::Surface;
 use crate::shape::{Marks, Shapes};
+use crate::stream::Streams;
 
 const BUILTINS: &str = include_str!("js/builtins.js");
 const FLATTEN: &str = include_str!("js/flatten.js");
 const INSPECT: &str = include_str!("js/inspect.js");
 const DESCRIBE: &str = include_str!("js/describe.js");
 const BRIDGE: &str = include_str!("js/bridge.js");
+const STREAMS: &str = include_str!("js/streams.js");
 const CLOCK: &str = include_str!("js/clock.js");
 const SURFACE: &str = include_str!("js/surface.js");
 const DISPOSAL: &str = include_str!("js/disposal.js");
@@ -43,6 +45,7 @@ pub(crate) struct Prelude {
     watch: Kept,
     invoke: Kept,
     clock: Clock,
+    pub(crate) streams: Streams,
     errors: [Kept; ERRORS.len()],
     failure: Kept,
     thrown: EngineString,
@@ -177,6 +180,7 @@ impl Prelude {
         let describe = context.call(script(DESCRIBE)?, &[builtins, classify.get(context), inspect])?;
         let bridge = link(BRIDGE, &[&classify])?;
         let clock = context.call(script(CLOCK)?, &[builtins])?;
+        let streams = link(STREAMS, &[])?;
         let has_webassembly = surface != Surface::Guest;
         let kept = [context.boolean(surface != Surface::Full), context.boolean(has_webassembly)];
         context.call(script(SURFACE)?, &kept)?;
@@ -217,6 +221,7 @@ impl Prelude {
                 functions: Kept::new(context, clock),
                 jumped: string("jumped"),
             },
+            streams: Streams::new(context, streams)?,
             errors: [
                 error?,
                 type_error?,

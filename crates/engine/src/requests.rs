@@ -12,7 +12,7 @@ use crate::deadline::Bounds;
 use crate::ffi::{Context, Kept, Local};
 use crate::web::Timers;
 
-/// The number of an evaluation or invocation, chosen by whoever begins it.
+/// The number of an evaluation, an invocation or a stream's being asked, chosen by whoever begins it.
 pub type RequestId = u64;
 
 /// The number of an asynchronous call, chosen by the host function that starts it.
@@ -46,8 +46,11 @@ pub(crate) enum Awaited {
     Value(Kept),
     /// How a promise ends, in the prelude's record.
     Promise(Kept),
-    /// The same of a promise whose value stands in a record: that of a script with `await` at its top level.
+    /// The same of a promise whose value stands in a record: that of a script with `await` at its top level, and that of a
+    /// stream that is asked.
     Wrapped(Kept),
+    /// None: a stream has ended. Only calls are waited for.
+    StreamEnd,
 }
 
 /// An asynchronous call in flight: on whose behalf, and how to settle its promise.

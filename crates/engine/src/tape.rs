@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use pydeno_wire::{BigInt, Function, Text, Value};
+use pydeno_wire::{BigInt, Function, Stream, StreamOwner, Text, Value};
 
 use crate::conversion_error::ConversionError;
 use crate::ffi::{Context, EngineString, Local, StackRoom};
@@ -30,12 +30,14 @@ const ROWS: u8 = 15;
 const NUMBERS: u8 = 16;
 const STRINGS: u8 = 17;
 const MIXED: u8 = 18;
+/// 19 is for paths.
+const STREAM: u8 = 20;
 
 /// Reads a tape from its beginning. Every step says `None` where the tape is not what the prelude writes.
 pub(crate) struct Reader<'c, 't> {
     context: &'c Context,
     lists: Lists<'c, 't>,
-    /// How many functions have been read; the list has them in the tape's order.
+    /// How many functions and streams have been read; the list has them in the tape's order.
     functions: u32,
     tape: &'t [f64],
     text: TextReader<'t>,
@@ -142,15 +144,25 @@ impl<'c> Reader<'c, '_> {
             },
             FUNCTION => match self.text() {
                 Some(name) => {
-                    let function = self.context.get_index(self.lists.functions, self.functions)?;
-                    self.functions += 1;
+                    let function = self.next_held()?;
                     let handle = self.lists.held.hold(self.context, function);
                     Some(Value::Function(Function { handle, name }))
                 }
                 None => None,
             },
+            STREAM => {
+                let record = self.next_held()?;
+                let handle = self.lists.held.hold_stream(self.context, record);
+                Some(Value::Stream(Stream { handle, owner: StreamOwner::Guest }))
+            }
             _ => None,
         })
+    }
+
+    fn next_held(&mut self) -> Result<Local<'c>, ConversionError<'c>> {
+        let held = self.context.get_index(self.lists.functions, self.functions)?;
+        self.functions += 1;
+        Ok(held)
     }
 
     /// A guest may have its value read at the very end of the stack.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pydeno_wire::Value;
-use pydeno_wire::message::HostError;
+use pydeno_wire::message::{HostError, STREAMS};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
@@ -90,6 +90,9 @@ impl Evaluation<'_, '_> {
                     }
                 }
             }
+            if self.serve_stream()? {
+                continue;
+            }
             let worker = self.runtime.watch.pid();
             self.held = self.link()?.placement.together(worker);
             self.write()?;
@@ -97,6 +100,16 @@ impl Evaluation<'_, '_> {
             let held = self.held.take();
             self.link()?.placement.woke(held);
         }
+    }
+
+    /// Has a stream of the host's asked, if the guest waits for one; whether it did.
+    fn serve_stream(&mut self) -> Result<bool, Error> {
+        if !self.link()?.session.is_waiting() {
+            return Ok(false);
+        }
+        let Some((request, id, arguments)) = self.host.take_stream_call() else { return Ok(false) };
+        self.call(Call { id, request, function: STREAMS, arguments, asynchronous: true })?;
+        Ok(true)
     }
 
     fn link(&mut self) -> Result<&mut Link, Error> {

@@ -27,6 +27,8 @@ pub enum Error {
     CannotWait,
     /// The guest's function that was to be called has been released. The runtime is usable.
     UnknownFunction,
+    /// The stream has no more items. The runtime is usable.
+    StreamEnded,
     /// The script ran longer than allowed and was stopped by the engine. The runtime is usable.
     Stopped {
         /// The limit it ran into.
@@ -143,6 +145,7 @@ impl Error {
             | Self::InvalidInput { .. }
             | Self::CannotWait
             | Self::UnknownFunction
+            | Self::StreamEnded
             | Self::Reentrant
             | Self::Busy
             | Self::ForeignProcess => "invalid_input",
@@ -177,6 +180,7 @@ impl Error {
                 | Self::NeverSettles
                 | Self::CannotWait
                 | Self::UnknownFunction
+                | Self::StreamEnded
                 | Self::Stopped { .. }
                 | Self::HeapFull { .. }
                 | Self::HostCallBudget { .. }
@@ -211,6 +215,7 @@ impl fmt::Display for Error {
                 "the result is a promise, and none can settle while the guest waits for the host function that makes \
                  this call; make the host function async, and await the call",
             ),
+            Self::StreamEnded => f.write_str("the stream has no more items"),
             Self::UnknownFunction => {
                 f.write_str("the function was released; keep its JsFunction open for as long as it is called")
             }

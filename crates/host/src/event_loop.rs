@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pydeno_wire::message::{HostError, Language};
+use pydeno_wire::message::{HostError, Language, StreamRequest};
 use pydeno_wire::{Text, Value};
 use rustix::net::RecvFlags;
 
@@ -31,7 +31,7 @@ pub struct Progress {
     pub look_again: Option<Duration>,
 }
 
-/// The end of a request that [`Runtime::begin_eval`] or [`Runtime::begin_invoke`] began.
+/// The end of a request that [`Runtime::begin_eval`], [`Runtime::begin_invoke`] or [`Runtime::begin_pull`] began.
 #[derive(Debug)]
 pub struct Ended {
     /// Its number.
@@ -74,6 +74,11 @@ impl Runtime {
         self.begin(|link| {
             link.session.invoke(Nanos::now(), function, arguments).map_err(|error| conversion(&error))
         })
+    }
+
+    /// Begins to ask a stream of the guest and returns its number, like [`begin_eval`](Self::begin_eval).
+    pub fn begin_pull(&self, stream: u64, what: StreamRequest) -> Result<u64, Error> {
+        self.begin(|link| Ok(link.session.pull(Nanos::now(), stream, what)))
     }
 
     fn begin(&self, request: impl FnOnce(&mut Link) -> Result<u64, Error>) -> Result<u64, Error> {

@@ -23,6 +23,14 @@ pub trait HostFunctions {
     /// once with this `call`, unless it is given up before.
     fn start(&mut self, request: u64, call: u64, function: u32, arguments: Vec<Value>);
 
+    /// Takes back the oldest call of a stream of the host's that [`start`](Self::start) was told of and that nobody has begun
+    /// to answer: its request, its number and its arguments. A blocking evaluation has it answered by
+    /// [`call`](Self::call) when the guest has nothing left to run. Without one, as for whoever has no streams, such a
+    /// call is never answered.
+    fn take_stream_call(&mut self) -> Option<(u64, u64, Vec<Value>)> {
+        None
+    }
+
     /// Takes a line that the guest wrote to its console.
     ///
     /// # Errors

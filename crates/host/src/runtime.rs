@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
-use pydeno_wire::message::{ExitStatus, Failure, Language, Place, SandboxReport};
+use pydeno_wire::message::{ExitStatus, Failure, Language, Place, SandboxReport, StreamRequest};
 use pydeno_wire::{EncodeError, Text, Value};
 
 use crate::blocking;
@@ -23,9 +23,9 @@ use crate::zygote::Zygote;
 
 /// One guest in one confined worker.
 ///
-/// Two ways lead in. [`eval`](Self::eval) and [`invoke`](Self::invoke) block the calling thread; those of several threads
-/// run one after the other. [`begin_eval`](Self::begin_eval), [`begin_invoke`](Self::begin_invoke) and
-/// [`advance`](Self::advance) never block and are for an event loop; what they begin overlaps. While one way is in use
+/// Two ways lead in. [`eval`](Self::eval), [`invoke`](Self::invoke) and [`pull`](Self::pull) block the calling thread; those of several threads
+/// run one after the other. [`begin_eval`](Self::begin_eval), [`begin_invoke`](Self::begin_invoke),
+/// [`begin_pull`](Self::begin_pull) and [`advance`](Self::advance) never block and are for an event loop; what they begin overlaps. While one way is in use
 /// the other answers [`Error::Busy`]. Dropping the runtime kills the worker.
 #[derive(Debug)]
 pub struct Runtime {
@@ -45,7 +45,7 @@ pub struct Runtime {
     /// The thread that runs the guest or something of the host for it, by the address of a variable of its own; 0 for
     /// none. [`CALLING`] is added while that is a host function.
     holder: AtomicUsize,
-    /// Functions of the guest that nobody here holds any more; told to the worker when there is something else to tell.
+    /// Functions and streams of the guest that nobody here holds any more; told to the worker when there is something else to tell.
     released: Mutex<Vec<u64>>,
 }
 
@@ -237,7 +237,29 @@ impl Runtime {
         outcome
     }
 
-    /// Lets go of functions of the guest; the worker is told with the next request.
+    /// Asks a stream of the guest for its next item, or to end; at its end that is [`Error::StreamEnded`].
+    ///
+    /// Not from inside a host function: the guest cannot go on before it returns.
+    pub fn pull(
+        &self,
+        stream: u64,
+        what: StreamRequest,
+        host: &mut dyn HostFunctions,
+    ) -> Result<Value, Error> {
+        let turn = self.turn(host)?;
+        let mut guard = self.enter()?;
+        let link = self.linked(&mut guard)?;
+        if !link.session.is_idle() {
+            return Err(Error::Busy);
+        }
+        self.tell_released(link);
+        let request = link.session.pull(Nanos::now(), stream, what);
+        let outcome = blocking::run(self, guard, request, host);
+        drop(turn);
+        outcome
+    }
+
+    /// Lets go of functions and streams of the guest; the worker is told with the next request.
     pub fn release(&self, functions: &[u64]) {
         self.released.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(functions);
     }
@@ -446,6 +468,7 @@ impl Runtime {
             Failure::NeverSettles => Error::NeverSettles,
             Failure::CannotWait => Error::CannotWait,
             Failure::UnknownFunction => Error::UnknownFunction,
+            Failure::StreamEnded => Error::StreamEnded,
             Failure::Cancelled => Error::Cancelled,
         })
     }

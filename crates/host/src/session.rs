@@ -12,8 +12,8 @@ use pydeno_wire::codec::bounds;
 use pydeno_wire::frame::{FrameReader, encode_frame};
 use pydeno_wire::message::{BUILD, CONSOLE_BYTES, CONSOLE_LINE_BYTES};
 use pydeno_wire::message::{
-    Binding, ConsoleLevel, Failure, HostError, HostMessage, JsError, Language, Limits, Place, Ready,
-    SandboxReport, Start, WorkerMessage,
+    Binding, ConsoleLevel, Failure, HostError, HostMessage, JsError, Language, Limits, Place, Ready, STREAMS,
+    SandboxReport, Start, StreamRequest, WorkerMessage,
 };
 use pydeno_wire::{Budget, EncodeError, Message, Text, Value};
 
@@ -272,6 +272,18 @@ impl Session {
         Ok(id)
     }
 
+    /// Asks a stream of the guest and returns the request's number.
+    pub(crate) fn pull(&mut self, now: Nanos, stream: u64, what: StreamRequest) -> u64 {
+        let id = self.last_request + 1;
+        let timeout_ms = self.timeout_ms();
+        self.push_small(&HostMessage::Pull { id, stream, what, timeout_ms });
+        self.begin(now, id);
+        if let Some(request) = self.request(id) {
+            request.asks_stream = true;
+        }
+        id
+    }
+
     fn begin(&mut self, now: Nanos, id: u64) {
         self.last_request = id;
         self.requests.push(Request::new(id, self.blocked.len(), now, self.ran_until(now)));
@@ -283,7 +295,7 @@ impl Session {
         u64::try_from(self.limits.timeout.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Lets go of functions of the guest.
+    /// Lets go of functions and streams of the guest.
     pub(crate) fn release(&mut self, functions: &[u64]) {
         for some in functions.chunks(bounds::RELEASED) {
             self.push_small(&HostMessage::Release(some.to_vec()));
@@ -444,8 +456,14 @@ impl Session {
         function: u32,
         arguments: Vec<Value>,
     ) -> Result<Option<Event>, Violation> {
-        let Some(&asynchronous) = self.functions.get(function as usize) else {
-            return Err(self.violation(format!("a call of function {function} of {}", self.functions.len())));
+        let asynchronous = match self.functions.get(function as usize) {
+            Some(&asynchronous) => asynchronous,
+            // Which streams there are is known to whoever gives them out.
+            None if function == STREAMS => true,
+            None => {
+                let what = format!("a call of function {function} of {}", self.functions.len());
+                return Err(self.violation(what));
+            }
         };
         if self.last_call.is_some_and(|last| id <= last) {
             return Err(self.violation(format!("call {id} after call {}", self.last_call.unwrap_or(0))));
@@ -516,6 +534,9 @@ impl Session {
             return Err(self.violation(format!("a result of request {id}, which does not run")));
         };
         let request = self.requests.remove(index);
+        if outcome == Err(Failure::StreamEnded) && !request.asks_stream {
+            return Err(self.violation("the end of a stream that was not asked".to_owned()));
+        }
         if outcome.is_ok() && request.in_flight > 0 {
             return Err(self.violation("a result before its calls were answered".to_owned()));
         }

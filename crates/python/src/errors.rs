@@ -4,6 +4,7 @@ use pydeno_host::Error;
 use pydeno_host::agent::AgentError;
 use pydeno_wire::Path;
 use pydeno_wire::message::{ExitStatus, Failure, JsError, LayerReport};
+use pyo3::exceptions::PyStopAsyncIteration;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -11,8 +12,11 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use crate::from_python::text_from_python;
 use crate::to_python::{data_to_python, text_to_python};
 
-/// The exception for an error of the host crate.
+/// The exception for an error of the host crate; `StopAsyncIteration` for the end of a stream.
 pub(crate) fn from_host(py: Python<'_>, error: &Error) -> PyErr {
+    if matches!(error, Error::StreamEnded) {
+        return PyStopAsyncIteration::new_err(());
+    }
     let data = PyDict::new(py);
     let filled = match error {
         Error::Js(js) => fill_js(&data, js),
@@ -58,6 +62,7 @@ pub(crate) fn from_failure(
         Failure::NeverSettles => Error::NeverSettles,
         Failure::CannotWait => Error::CannotWait,
         Failure::UnknownFunction => Error::UnknownFunction,
+        Failure::StreamEnded => Error::StreamEnded,
         Failure::Cancelled => Error::Cancelled,
     };
     from_host(py, &error)

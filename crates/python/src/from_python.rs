@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use pydeno_wire::{BigInt, Budget, Function, MAX_SAFE_INTEGER, Segment, Text, Value};
+use pydeno_wire::{BigInt, Budget, Function, MAX_SAFE_INTEGER, Segment, Stream, StreamOwner, Text, Value};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
 
 use crate::js_function::{Home, JsFunction};
+use crate::js_stream::JsStream;
 use crate::to_python::epoch;
 use crate::unconverted::Unconverted;
 use crate::undefined::UndefinedType;
@@ -20,9 +21,18 @@ use crate::{bytes_like, hint};
 ///
 /// `ConversionError`, with the path to what cannot cross and what to do instead.
 pub(crate) fn from_python(object: &Bound<'_, PyAny>, budget: &Budget, home: &Arc<Home>) -> PyResult<Value> {
-    let mut conversion =
-        FromPython { around: Vec::new(), depth: budget.effective_depth(), nodes: budget.nodes, home };
-    conversion.convert(object).map_err(|unconverted| unconverted.into_exception(object.py()))
+    let mut conversion = FromPython {
+        around: Vec::new(),
+        depth: budget.effective_depth(),
+        nodes: budget.nodes,
+        home,
+        opened: Vec::new(),
+    };
+    let converted = conversion.convert(object);
+    if converted.is_err() {
+        conversion.forget_streams(object.py());
+    }
+    converted.map_err(|unconverted| unconverted.into_exception(object.py()))
 }
 
 struct FromPython<'py, 'h> {
@@ -31,6 +41,8 @@ struct FromPython<'py, 'h> {
     depth: u32,
     nodes: usize,
     home: &'h Arc<Home>,
+    /// The streams of the host that have been opened for this value.
+    opened: Vec<u64>,
 }
 
 impl<'py> FromPython<'py, '_> {
@@ -84,6 +96,10 @@ impl<'py> FromPython<'py, '_> {
             let handle = function.get().handle(self.home).map_err(Unconverted::refused)?;
             return Ok(Value::Function(Function { handle, name: Text::default() }));
         }
+        if let Ok(stream) = object.cast::<JsStream>() {
+            let handle = stream.get().handle(self.home).map_err(Unconverted::refused)?;
+            return Ok(Value::Stream(Stream { handle, owner: StreamOwner::Guest }));
+        }
         if object.is_instance(datetime_class(object.py())?)? {
             return date(object);
         }
@@ -97,7 +113,29 @@ impl<'py> FromPython<'py, '_> {
         if let Ok(index) = object.call_method0(intern!(object.py(), "__index__")) {
             return Ok(integer(index.cast::<PyInt>().map_err(PyErr::from)?)?);
         }
+        if let Some(handle) = self.open_stream(object)? {
+            return Ok(Value::Stream(Stream { handle, owner: StreamOwner::Host }));
+        }
         Err(refuse(object, hint::for_object(object)))
+    }
+
+    /// Opens a stream of the host for an async iterable or a generator; `None` for anything else, and where none crosses.
+    fn open_stream(&mut self, object: &Bound<'py, PyAny>) -> PyResult<Option<u64>> {
+        let py = object.py();
+        let Some(streams) = self.home.streams() else { return Ok(None) };
+        let handle = streams.bind(py).call_method1(intern!(py, "open"), (object,))?;
+        let handle: Option<u64> = handle.extract()?;
+        self.opened.extend(handle);
+        Ok(handle)
+    }
+
+    /// Forgets the streams of a value that does not cross after all.
+    fn forget_streams(&mut self, py: Python<'py>) {
+        let Some(streams) = self.home.streams() else { return };
+        for handle in self.opened.drain(..) {
+            // What is left then is closed with the runtime.
+            let _ = streams.bind(py).call_method1(intern!(py, "forget"), (handle,));
+        }
     }
 
     fn within<T>(

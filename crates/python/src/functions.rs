@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use pydeno_wire::message::{ConsoleLevel, HostError, JsError};
+use pydeno_wire::message::{ConsoleLevel, HostError, JsError, STREAMS};
 use pydeno_wire::{Budget, Text, Value};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyBaseException, PyException, PyTimeoutError};
 use pyo3::gc::PyVisit;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::errors;
 use crate::from_python::from_python;
@@ -57,9 +58,13 @@ impl Callbacks {
             Ok(options.get_item(name)?.filter(|value| !value.is_none()))
         };
         let tool_timeout = given("tool_timeout")?.map(|seconds| seconds.extract::<f64>()).transpose()?;
+        let home = Arc::<Home>::default();
+        if let Some(streams) = given("streams")? {
+            home.set_streams(streams.unbind());
+        }
         Ok(Self {
             budget,
-            home: Arc::default(),
+            home,
             redact: given("redact_host_errors")?.map_or(Ok(true), |value| value.extract())?,
             exposed: given("expose_host_errors")?.map(Bound::unbind),
             tool_timeout: tool_timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
@@ -100,6 +105,9 @@ impl Callbacks {
 
     /// The Python function behind a number, or what the guest is told instead.
     pub(crate) fn function(&self, py: Python<'_>, number: u32) -> Result<Py<PyAny>, HostError> {
+        if number == STREAMS {
+            return self.stream_method(py, intern!(py, "pull"));
+        }
         let functions = self.functions();
         let bound = functions.get(number as usize);
         bound.and_then(|bound| bound.function.as_ref()).map(|function| function.clone_ref(py)).ok_or_else(
@@ -108,6 +116,12 @@ impl Callbacks {
                 error_of_host(&format!("the host function {name} has been revoked"))
             },
         )
+    }
+
+    /// How streams of the host are asked.
+    fn stream_method(&self, py: Python<'_>, name: &Bound<'_, PyString>) -> Result<Py<PyAny>, HostError> {
+        let method = self.home.streams().and_then(|streams| streams.getattr(py, name).ok());
+        method.ok_or_else(|| error_of_host("streams do not cross here"))
     }
 
     /// What the guest calls a function. Its name in Python is the host's own affair.
@@ -134,7 +148,11 @@ impl Callbacks {
         number: u32,
         arguments: &[Value],
     ) -> Result<Result<Value, HostError>, Escaped> {
-        let function = match self.function(py, number) {
+        let function = match number {
+            STREAMS => self.stream_method(py, intern!(py, "pull_blocking")),
+            number => self.function(py, number),
+        };
+        let function = match function {
             Ok(function) => function.into_bound(py),
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -267,6 +285,9 @@ impl Callbacks {
             for Raised { exception, .. } in &*raised {
                 visit.call(exception)?;
             }
+        }
+        if let Some(streams) = self.home.streams() {
+            visit.call(streams)?;
         }
         for callback in [&self.on_console, &self.on_unhandled_rejection].into_iter().flatten() {
             visit.call(callback)?;

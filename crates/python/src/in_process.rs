@@ -9,7 +9,7 @@ use pydeno_engine::{
     Ended, Engine, EvalLimits, Isolate, IsolateOptions, Module, Script, StepLimits, Surface,
 };
 use pydeno_host::Error;
-use pydeno_wire::message::{Failure, HostError, Place};
+use pydeno_wire::message::{Failure, HostError, Place, STREAMS};
 use pydeno_wire::{Text, Value};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyRuntimeError;
@@ -20,7 +20,9 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use crate::errors;
 use crate::from_python::{from_python, text_from_python};
 use crate::functions::{Callbacks, Escaped, error_of_host, run_signal_handlers};
+use crate::isolated::{stream_cannot_be_asked, stream_request};
 use crate::js_function::JsFunction;
+use crate::js_stream::JsStream;
 use crate::loop_turn::{LoopTurn, Started};
 use crate::options::{self, InProcessOptions};
 use crate::thread_bound::{ThreadBound, detach_here};
@@ -86,6 +88,10 @@ impl InProcessRuntime {
         if settings.web {
             isolate.install_web().map_err(|error| unavailable(error.to_string()))?;
         }
+        let streams = Rc::clone(&shared);
+        isolate.set_host_streams(Box::new(move |request, arguments| {
+            Ok(streams.start(request, STREAMS, arguments))
+        }));
         if settings.console {
             let console = Rc::clone(&shared);
             isolate.set_console(Box::new(move |level, text: Text| {
@@ -149,6 +155,31 @@ impl InProcessRuntime {
         let inner = self.enter(py)?;
         let request = self.invocation(py, inner, function, arguments)?;
         self.finish(py, inner, request)
+    }
+
+    /// Asks a stream of the guest for its next item, or to end.
+    fn pull<'py>(
+        &self,
+        py: Python<'py>,
+        stream: &Bound<'py, JsStream>,
+        ends: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request = self.begin_pull(py, stream, ends)?;
+        let inner = self.enter(py)?;
+        self.finish(py, inner, request)
+    }
+
+    /// Begins to ask a stream, like `begin_eval`.
+    fn begin_pull(&self, py: Python<'_>, stream: &Bound<'_, JsStream>, ends: bool) -> PyResult<u64> {
+        let inner = self.enter(py)?;
+        if !inner.shared.running.borrow().is_empty() {
+            return Err(errors::from_host(py, &Error::Reentrant));
+        }
+        let handle = stream.get().handle(&inner.shared.callbacks.home);
+        let handle = handle.map_err(|reason| stream_cannot_be_asked(py, reason))?;
+        self.begin(py, inner, |isolate, request, limits| {
+            isolate.begin_pull(request, handle, stream_request(ends), limits);
+        })
     }
 
     /// Begins an evaluation and returns its number; `advance` tells of its end.
@@ -458,6 +489,9 @@ impl InProcessRuntime {
 
     /// The outcome of a request that nothing is left to wait for.
     fn finish<'py>(&self, py: Python<'py>, inner: &Inner, request: u64) -> PyResult<Bound<'py, PyAny>> {
+        if inner.shared.running.borrow().is_empty() {
+            self.serve_streams(py, inner, request)?;
+        }
         let mut all = inner.shared.ended.borrow_mut();
         let mine = all.iter().position(|ended| ended.request == request).map(|index| all.remove(index));
         drop(all);
@@ -468,6 +502,25 @@ impl InProcessRuntime {
         inner.shared.give_up(request);
         let what = "an asynchronous host function was called; await eval_async".to_owned();
         Err(errors::from_host(py, &Error::InvalidInput { what }))
+    }
+
+    /// Asks streams of the host for as long as the request waits for one.
+    fn serve_streams(&self, py: Python<'_>, inner: &Inner, request: u64) -> PyResult<()> {
+        let shared = &inner.shared;
+        while !shared.has_ended(request) {
+            let Some(started) = shared.take_stream_call(request) else { break };
+            match shared.callbacks.call(py, STREAMS, &started.arguments) {
+                Ok(outcome) => inner.settle(py, started.call, outcome),
+                Err(escaped) => {
+                    shared.escaped.borrow_mut().entry(request).or_insert(escaped);
+                    let isolate = inner.isolate(py)?;
+                    isolate.cancel(request);
+                    shared.give_up(request);
+                    shared.collect(py, &isolate);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn outcome<'py>(&self, py: Python<'py>, inner: &Inner, ended: Ended) -> PyResult<Bound<'py, PyAny>> {
@@ -569,6 +622,18 @@ impl Shared {
         in_flight.retain(|_, caller| *caller != request);
         self.started.borrow_mut().retain(|started| started.request != request);
         given_up
+    }
+
+    fn has_ended(&self, request: u64) -> bool {
+        self.ended.borrow().iter().any(|ended| ended.request == request)
+    }
+
+    /// The oldest call of a stream of the host's that a request has made and that nobody has begun to answer.
+    fn take_stream_call(&self, request: u64) -> Option<Started> {
+        let mut started = self.started.borrow_mut();
+        let is_it = |started: &Started| started.request == request && started.function == STREAMS;
+        let index = started.iter().position(is_it)?;
+        Some(started.remove(index))
     }
 
     /// The innermost request whose code runs.

@@ -11,7 +11,7 @@ use pydeno_host::{
     Ended, Error, HostFunctions, Interrupted, Options, Runtime, Supervisor, WorkerBinary, ZygoteRotation,
     supervisor,
 };
-use pydeno_wire::message::{ConsoleLevel, HostError, JsError, Place};
+use pydeno_wire::message::{ConsoleLevel, HostError, JsError, Place, STREAMS, StreamRequest};
 use pydeno_wire::{Text, Value};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyValueError;
@@ -23,6 +23,7 @@ use crate::errors;
 use crate::from_python::{from_python, text_from_python};
 use crate::functions::{Callbacks, Escaped, run_signal_handlers};
 use crate::js_function::JsFunction;
+use crate::js_stream::JsStream;
 use crate::loop_turn::{LoopTurn, Started};
 use crate::options;
 use crate::to_python::to_python;
@@ -138,6 +139,25 @@ impl IsolatedRuntime {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (function, arguments) = self.invocation(function, arguments)?;
         self.blocking(py, |host| self.runtime.invoke(function, arguments, host))
+    }
+
+    /// Asks a stream of the guest for its next item, or to end.
+    fn pull<'py>(
+        &self,
+        py: Python<'py>,
+        stream: &Bound<'py, JsStream>,
+        ends: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let handle = self.stream(stream)?;
+        self.blocking(py, |host| self.runtime.pull(handle, stream_request(ends), host))
+    }
+
+    /// Begins to ask a stream, like `begin_eval`.
+    fn begin_pull(&self, py: Python<'_>, stream: &Bound<'_, JsStream>, ends: bool) -> PyResult<u64> {
+        let handle = self.stream(stream)?;
+        self.tell_released();
+        py.detach(|| self.runtime.begin_pull(handle, stream_request(ends)))
+            .map_err(|error| errors::from_host(py, &error))
     }
 
     /// Begins an evaluation and returns its number; `advance` tells of its end.
@@ -370,6 +390,10 @@ impl IsolatedRuntime {
         run: impl FnOnce(&mut dyn HostFunctions) -> Result<Value, Error> + Send,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.tell_released();
+        if !self.runtime.is_calling() {
+            // Calls that an evaluation has left behind: nobody waits for them any more.
+            self.started.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
         let mut host = Host { runtime: self, escaped: HashMap::new() };
         let outcome = py.detach(|| run(&mut host));
         if let Some((_, Escaped(exception))) = host.escaped.drain().next() {
@@ -406,6 +430,11 @@ impl IsolatedRuntime {
         Ok((handle, arguments.collect::<PyResult<_>>()?))
     }
 
+    fn stream(&self, stream: &Bound<'_, JsStream>) -> PyResult<u64> {
+        let handle = stream.get().handle(&self.callbacks.home);
+        handle.map_err(|reason| stream_cannot_be_asked(stream.py(), reason))
+    }
+
     fn tell_released(&self) {
         let released = self.callbacks.home.take_released();
         if !released.is_empty() {
@@ -420,6 +449,15 @@ impl IsolatedRuntime {
             Err(error) => Err(errors::from_host(py, &error)),
         }
     }
+}
+
+pub(crate) fn stream_request(ends: bool) -> StreamRequest {
+    if ends { StreamRequest::Return } else { StreamRequest::Next }
+}
+
+pub(crate) fn stream_cannot_be_asked(py: Python<'_>, reason: &str) -> PyErr {
+    let what = format!("the stream cannot be asked: {reason}");
+    errors::from_host(py, &Error::InvalidInput { what })
 }
 
 /// One evaluation's, or one turn's, view of Python.
@@ -452,6 +490,13 @@ impl HostFunctions for Host<'_> {
     fn start(&mut self, request: u64, call: u64, function: u32, arguments: Vec<Value>) {
         let mut started = self.runtime.started.lock().unwrap_or_else(PoisonError::into_inner);
         started.push(Started { request, call, function, arguments });
+    }
+
+    fn take_stream_call(&mut self) -> Option<(u64, u64, Vec<Value>)> {
+        let mut started = self.runtime.started.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = started.iter().position(|started| started.function == STREAMS)?;
+        let Started { request, call, arguments, .. } = started.remove(index);
+        Some((request, call, arguments))
     }
 
     fn console(&mut self, level: ConsoleLevel, text: Text) -> Result<(), Interrupted> {

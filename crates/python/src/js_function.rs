@@ -1,23 +1,26 @@
-//! Functions of a guest as Python objects.
+//! Functions of a guest as Python objects, and where they and streams belong.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pydeno_wire::{Function, Text};
+use pydeno_wire::{Function, Stream, StreamOwner, Text};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyWeakrefReference};
 
+use crate::js_stream::JsStream;
 use crate::to_python::text_to_python;
 
-/// Where functions of one guest belong.
+/// Where functions and streams of one guest belong.
 #[derive(Default)]
 pub(crate) struct Home {
     /// A weak reference to the Python runtime.
     owner: OnceLock<Py<PyWeakrefReference>>,
-    /// The functions that nobody here holds any more.
+    /// The streams of the host that the guest may ask: a `pydeno._streams.HostStreams`. Without it none crosses.
+    streams: OnceLock<Py<PyAny>>,
+    /// The functions and streams that nobody here holds any more.
     released: Mutex<Vec<u64>>,
 }
 
@@ -36,18 +39,50 @@ impl Home {
         py: Python<'py>,
         function: &Function,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let owner = match self.owner.get() {
-            Some(weak) => weak.bind(py).call0()?,
-            None => py.None().into_bound(py),
-        };
         let function = JsFunction {
-            owner: owner.unbind(),
+            owner: self.owner(py)?,
             home: Arc::clone(self),
             handle: function.handle,
             name: function.name.clone(),
             open: AtomicBool::new(true),
         };
         Ok(Bound::new(py, function)?.into_any())
+    }
+
+    /// The Python object for a stream of the guest; one of the host's does not come back.
+    pub(crate) fn adopt_stream<'py>(
+        self: &Arc<Self>,
+        py: Python<'py>,
+        stream: Stream,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if stream.owner != StreamOwner::Guest {
+            return Ok(None);
+        }
+        let stream = JsStream::new(self.owner(py)?, self, stream.handle);
+        Ok(Some(Bound::new(py, stream)?.into_any()))
+    }
+
+    fn owner(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match self.owner.get() {
+            Some(weak) => weak.bind(py).call0().map(Bound::unbind),
+            None => Ok(py.None()),
+        }
+    }
+
+    /// Lets streams of the host cross.
+    pub(crate) fn set_streams(&self, streams: Py<PyAny>) {
+        // Set once, by whoever makes the home.
+        let _ = self.streams.set(streams);
+    }
+
+    /// The streams of the host, where they cross.
+    pub(crate) fn streams(&self) -> Option<&Py<PyAny>> {
+        self.streams.get()
+    }
+
+    /// Remembers that nobody here holds a function or stream any more.
+    pub(crate) fn release(&self, handle: u64) {
+        self.released.lock().unwrap_or_else(PoisonError::into_inner).push(handle);
     }
 
     /// What is to be told to the engine.
@@ -107,7 +142,7 @@ impl JsFunction {
     /// Let go of the script's function; a second time does nothing.
     fn close(&self) {
         if self.open.swap(false, Ordering::Relaxed) {
-            self.home.released.lock().unwrap_or_else(PoisonError::into_inner).push(self.handle);
+            self.home.release(self.handle);
         }
     }
 

@@ -12,6 +12,7 @@ mod hint;
 mod in_process;
 mod isolated;
 mod js_function;
+mod js_stream;
 mod loop_turn;
 mod options;
 mod pool;
@@ -37,6 +38,8 @@ mod _pydeno {
     use super::isolated::{IsolatedRuntime, Socket, set_zygote_rotation, shut_down};
     #[pymodule_export]
     use super::js_function::JsFunction;
+    #[pymodule_export]
+    use super::js_stream::JsStream;
     #[pymodule_export]
     use super::pool::Pool;
     #[pymodule_export]

@@ -29,7 +29,7 @@ pub(crate) fn to_python<'py>(
         .map_err(|unconverted| unconverted.into_exception(py))
 }
 
-/// As [`to_python`], for a value without functions.
+/// As [`to_python`], for a value without functions and streams.
 ///
 /// # Errors
 ///
@@ -63,6 +63,10 @@ impl<'py, 'v> ToPython<'py, '_, 'v> {
                 Some(home) => home.adopt(py, function)?,
                 None => return Err(Unconverted::refused("a function does not cross here")),
             },
+            Value::Stream(stream) => {
+                let adopted = self.home.map(|home| home.adopt_stream(py, *stream)).transpose()?;
+                adopted.flatten().ok_or_else(|| Unconverted::refused("a stream does not cross here"))?
+            }
             Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
             Value::Date(milliseconds) => date_to_python(py, *milliseconds)?,
             Value::Array(items) => {

@@ -13,6 +13,8 @@
 //! | object | map with string keys, in the object's order |
 //! | Set | tag 258 and an array |
 //! | Map | tag 259 and a map |
+//! | function | tag 39 and an array of its handle and its name |
+//! | stream | tag 39 and an array of its handle and 0 for the guest's, 1 for the host's |
 //!
 //! A message is an array: its number, then its fields.
 //!

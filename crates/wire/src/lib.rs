@@ -52,4 +52,4 @@ pub use budget::Budget;
 pub use codec::{DecodeError, EncodeError, Message};
 pub use path::{Path, Segment};
 pub use text::{InvalidWtf8, Text};
-pub use value::{BigInt, Function, MAX_DATE_MILLISECONDS, MAX_SAFE_INTEGER, Value};
+pub use value::{BigInt, Function, MAX_DATE_MILLISECONDS, MAX_SAFE_INTEGER, Stream, StreamOwner, Value};

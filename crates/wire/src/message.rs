@@ -57,7 +57,19 @@ pub enum HostMessage {
         /// run. Otherwise it runs when the guest has left every call, like an `Eval`: it may have crossed a call.
         within: Option<u64>,
     },
-    /// The host has let go of these functions of the guest, at most [`RELEASED`](crate::codec::bounds::RELEASED) of them.
+    /// Ask a stream of the guest for its next item, or to end; answered like `Eval`, at the end of the stream with
+    /// [`Failure::StreamEnded`]. It runs when the guest has left every call.
+    Pull {
+        /// Chosen by the host, increasing, from the same numbers as those of `Eval`.
+        id: u64,
+        /// The stream, as a [`Stream`](crate::Stream) of the guest's named it.
+        stream: u64,
+        /// What it is asked.
+        what: StreamRequest,
+        /// As in `Eval`.
+        timeout_ms: u64,
+    },
+    /// The host has let go of these functions and streams of the guest, at most [`RELEASED`](crate::codec::bounds::RELEASED) of them.
     /// Not answered.
     Release(Vec<u64>),
     /// The answer to the [`WorkerMessage::Call`] with the same `id`.
@@ -74,6 +86,20 @@ pub enum HostMessage {
         id: u64,
     },
 }
+
+/// What a stream can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamRequest {
+    /// For the next item.
+    Next,
+    /// To end: nobody wants more.
+    Return,
+}
+
+/// The function that a guest calls to ask a stream of the host, in a [`WorkerMessage::Call`] that is asynchronous. Its
+/// arguments are the stream's handle and the number of a [`StreamRequest`]; its value is an array of the next item, or an
+/// empty one at the stream's end.
+pub const STREAMS: u32 = u32::MAX;
 
 /// What a script is written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -292,8 +318,10 @@ pub enum Failure {
     /// The value is a promise, and promises do not settle while the guest waits for a host function that is not
     /// asynchronous.
     CannotWait,
-    /// The function to call is not one that the host holds.
+    /// The function to call, or the stream to ask, is not one that the host holds.
     UnknownFunction,
+    /// The stream has no more items.
+    StreamEnded,
 }
 
 /// An exception of the guest.

@@ -34,6 +34,8 @@ pub enum Value {
     Map(Vec<(Value, Value)>),
     /// A function of the guest, which stays with it.
     Function(Function),
+    /// Something that gives one value after the other when it is asked, and stays where it is.
+    Stream(Stream),
 }
 
 /// The host's name for a function of the guest.
@@ -43,6 +45,24 @@ pub struct Function {
     pub handle: u64,
     /// Its `name`, for a person to read; of no meaning towards the guest.
     pub name: Text,
+}
+
+/// The name of a stream, for the side that does not have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Chosen by the side that has it and never used for another: among the guest's, no function has it either.
+    pub handle: u64,
+    /// Which side that is.
+    pub owner: StreamOwner,
+}
+
+/// Which side has a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamOwner {
+    /// The guest: an object that can be iterated asynchronously.
+    Guest,
+    /// The host. It only goes towards the guest.
+    Host,
 }
 
 /// The largest magnitude of a `Date`, in milliseconds (ECMA-262, "Time Values and Time Range").

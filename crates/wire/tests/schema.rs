@@ -2,10 +2,10 @@
 
 use pydeno_wire::message::{
     Binding, ConsoleLevel, ErrorDetails, ExitStatus, Failure, Frame, HostError, HostMessage, JsError,
-    Language, LayerReport, Limits, Place, Ready, SandboxMode, SandboxReport, Start, WorkerMessage,
+    Language, LayerReport, Limits, Place, Ready, SandboxMode, SandboxReport, Start, StreamRequest, WorkerMessage,
     ZygoteReply, ZygoteRequest,
 };
-use pydeno_wire::{Budget, Function, Message, Value};
+use pydeno_wire::{Budget, Function, Message, Stream, StreamOwner, Value};
 
 /// Compares each message's encoding, parts of which may be set apart by blanks, and reads it back.
 fn pinned<M: Message + PartialEq + std::fmt::Debug>(table: impl IntoIterator<Item = (M, &'static str)>) {
@@ -57,6 +57,8 @@ fn host_messages_look_like_this() {
         timeout_ms: 1000,
         within,
     };
+    let pull = |what| HostMessage::Pull { id: 9, stream: 3, what, timeout_ms: 1000 };
+    let stream = Value::Stream(Stream { handle: 4, owner: StreamOwner::Host });
     let error = HostError { name: "Error".into(), message: "no".into() };
     pinned([
         (HostMessage::Start(plain), "8a 00 1a40000000 1a00010000 1903e8 1864 f5 f6 f6 f4 f4"),
@@ -73,6 +75,9 @@ fn host_messages_look_like_this() {
         (invoke(None), "86 05 09 03 81 f6 1903e8 f6"),
         (invoke(Some(7)), "86 05 09 03 81 f6 1903e8 07"),
         (HostMessage::Release(vec![3, 24]), "82 06 82 03 1818"),
+        (pull(StreamRequest::Next), "85 08 09 03 00 1903e8"),
+        (pull(StreamRequest::Return), "85 08 09 03 01 1903e8"),
+        (HostMessage::Answer { id: 8, outcome: Ok(stream) }, "83 03 08 82 00 d827 82 04 01"),
     ]);
 }
 
@@ -104,6 +109,7 @@ fn worker_messages_look_like_this() {
     let detailed = JsError { details: Some(Box::new(details)), ..JsError::default() };
     let stray = WorkerMessage::Done { id: 7, outcome: Ok(Value::Null), unhandled: vec![error.clone()] };
     let function = Value::Function(Function { handle: 3, name: "g".into() });
+    let stream = Value::Stream(Stream { handle: 3, owner: StreamOwner::Guest });
     let conversion = Failure::Conversion { path: "$".into(), reason: "r".into() };
     pinned([
         (WorkerMessage::Ready(ready), "84 00 6131 6165 82 84 01 6161 6164 60 84 00 6162 6164 6166"),
@@ -117,6 +123,7 @@ fn worker_messages_look_like_this() {
         (WorkerMessage::Waiting { taken: 2 }, "82 05 02"),
         (done(Ok(Value::Number(2.0))), "84 04 07 82 00 02 80"),
         (done(Ok(function)), "84 04 07 82 00 d827 82 03 6167 80"),
+        (done(Ok(stream)), "84 04 07 82 00 d827 82 03 00 80"),
         (stray, "84 04 07 82 00 f6 81 85 01 6145 616d 6173 81 84 01 02 6166 6161"),
         (done(Err(Failure::Js(error))), "84 04 07 85 01 6145 616d 6173 81 84 01 02 6166 6161 80"),
         (
@@ -131,6 +138,7 @@ fn worker_messages_look_like_this() {
         (done(Err(Failure::NeverSettles)), "84 04 07 81 06 80"),
         (done(Err(Failure::CannotWait)), "84 04 07 81 07 80"),
         (done(Err(Failure::UnknownFunction)), "84 04 07 81 08 80"),
+        (done(Err(Failure::StreamEnded)), "84 04 07 81 09 80"),
     ]);
 }
 

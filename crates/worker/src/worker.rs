@@ -14,10 +14,10 @@ use pydeno_engine::{
 use pydeno_sandbox::{Layer, Request};
 use pydeno_wire::message::{BUILD, CONSOLE_BYTES, CONSOLE_LINE_BYTES};
 use pydeno_wire::message::{
-    Binding, ConsoleLevel, Failure, HostError, HostMessage, JsError, Limits, Ready, SandboxMode, Start,
-    WorkerMessage,
+    Binding, ConsoleLevel, Failure, HostError, HostMessage, JsError, Limits, Ready, STREAMS, SandboxMode,
+    Start, WorkerMessage,
 };
-use pydeno_wire::{Budget, EncodeError, Text, Value};
+use pydeno_wire::{Budget, EncodeError, Stream, StreamOwner, Text, Value};
 use rustix::process::Pid;
 
 use crate::engine_descriptors::EngineDescriptors;
@@ -144,6 +144,11 @@ impl Worker {
             refused_binding: Cell::new(None),
             unusable,
         });
+        let streams = Rc::downgrade(&worker);
+        worker.isolate.set_host_streams(Box::new(move |request, arguments| match streams.upgrade() {
+            Some(worker) => worker.start_call(request, STREAMS, arguments),
+            None => process::exit(FAILED),
+        }));
         if start.limits.console {
             let console = Rc::downgrade(&worker);
             worker.isolate.set_console(Box::new(move |level, text| {
@@ -204,6 +209,9 @@ impl Worker {
                 self.request(id, timeout_ms, |limits| {
                     self.isolate.begin_invoke(id, function, &arguments, limits);
                 });
+            }
+            HostMessage::Pull { id, stream, what, timeout_ms } => {
+                self.request(id, timeout_ms, |limits| self.isolate.begin_pull(id, stream, what, limits));
             }
             HostMessage::Answer { id, outcome } => {
                 self.count();
@@ -377,13 +385,14 @@ impl Worker {
         Err(cannot_cross(&error))
     }
 
-    /// Lets go of the functions in a value that the host does not get after all.
+    /// Lets go of the functions and streams in a value that the host does not get after all.
     fn release_functions_in(&self, value: &Value) {
         let mut handles = Vec::new();
         let mut values = vec![value];
         while let Some(value) = values.pop() {
             match value {
                 Value::Function(function) => handles.push(function.handle),
+                Value::Stream(Stream { handle, owner: StreamOwner::Guest }) => handles.push(*handle),
                 Value::Array(items) | Value::Set(items) => values.extend(items),
                 Value::Object(entries) => values.extend(entries.iter().map(|(_, value)| value)),
                 Value::Map(entries) => values.extend(entries.iter().flat_map(|(key, value)| [key, value])),
@@ -422,6 +431,7 @@ impl Worker {
                     message @ (HostMessage::Eval { .. }
                     | HostMessage::EvalModule { .. }
                     | HostMessage::Invoke { within: None, .. }
+                    | HostMessage::Pull { .. }
                     | HostMessage::Answer { .. }
                     | HostMessage::Bind(_)
                     | HostMessage::Cancel { .. }),

@@ -57,6 +57,8 @@
       .filter((constructor) => typeof constructor === "function" && constructor.prototype !== undefined)
       .map((constructor) => constructor.prototype)
       .concat(IteratorPrototype, AsyncIteratorPrototype),
+    AsyncIteratorPrototype,
+    asyncIterator: Symbol.asyncIterator,
 
     Bytes: Uint8Array,
     Numbers: Float64Array,

@@ -13,7 +13,7 @@
     apply, guard, getPrototypeOf, setPrototypeOf, getOwnPropertyDescriptor, hasOwn, keys, ownKeys, values, list,
     ObjectPrototype, ArrayPrototype, Bytes, Numbers, isView,
     setTypedArray, arrayBuffer, arrayOffset, arrayLength, viewBuffer, viewOffset, viewLength, bufferLength,
-    bufferDetached, mapSize, mapForEach, setSize, setForEach, dateTime, bigIntText, join, flat, slice, hooks,
+    bufferDetached, mapSize, mapForEach, setSize, setForEach, dateTime, bigIntText, join, flat, slice, hooks, asyncIterator,
   } = builtins;
 
   // Operations, as in tape.rs.
@@ -41,10 +41,12 @@
   const KEY = 0, INDEX = 1, MEMBER = 2, MAP_KEY = 3, MAP_VALUE = 4;
   // An operation for paths alone: the values of one property of several rows.
   const COLUMN = 19;
+  const STREAM = 20;
 
   // The tape begins with the number of its numbers, of nodes and of bytes, of byte arrays and of functions.
   const HEADER = 5;
   const MAX_NAME = 200;
+  const MAX_HOPS = 100;
   const SMALL = 4096;
   const ACCESSOR = { __proto__: null };
   const NO_ARGUMENTS = list();
@@ -177,9 +179,34 @@
     return addText(FUNCTION, name.length > MAX_NAME ? apply(slice, name, FROM_THE_BEGINNING) : name);
   }
 
+  // Whether an object says that it can be iterated asynchronously: by a function that is data, of its own or of a
+  // prototype that is no proxy. `Object.prototype` says it of everything, so it is not asked.
+  function isStream(value) {
+    let object = value;
+    for (let hops = 0; object !== null && object !== ObjectPrototype && hops < MAX_HOPS; hops++) {
+      if (hops > 0 && (look(object) & 255) === CLASS_PROXY) return false;
+      const descriptor = getOwnPropertyDescriptor(object, asyncIterator);
+      if (descriptor !== undefined) {
+        setPrototypeOf(descriptor, null);
+        return typeof descriptor.value === "function";
+      }
+      object = getPrototypeOf(object);
+    }
+    return false;
+  }
+
+  // A stream stays with the guest, like a function. The record is for streams.js.
+  function stream(iterable) {
+    if (functionCount >= maxFunctions) return refuse(TOO_MANY_FUNCTIONS);
+    functions[functionCount++] = { __proto__: null, iterable, iterator: undefined, next: undefined };
+    tape[end++] = STREAM;
+    return true;
+  }
+
   function object(value, kind, depth) {
     // The two commonest kinds first: the cases below are compared one after the other.
-    if (kind === CLASS_RECORD || kind >= SHAPES) return properties(value, kind, depth);
+    if (kind >= SHAPES) return properties(value, kind, depth);
+    if (kind === CLASS_RECORD) return isStream(value) ? stream(value) : properties(value, kind, depth);
     if (kind === CLASS_DENSE) return items(ARRAY, value, value.length, value.length >= FEW && holesAreEmpty(), value, depth);
     switch (kind) {
       case CLASS_ARRAY:
@@ -196,7 +223,7 @@
       case CLASS_ERROR:
         return refuse(IS_ERROR);
       case CLASS_OPAQUE:
-        return refuse(IS_OPAQUE);
+        return isStream(value) ? stream(value) : refuse(IS_OPAQUE);
       case CLASS_DATE: {
         const time = call(dateTime, value);
         if (time !== time) return refuse(INVALID_DATE);
@@ -216,7 +243,7 @@
       case CLASS_SET:
         return genuine(setSize, value) ? members(value, depth) : properties(value, kind, depth);
       default:
-        return properties(value, kind, depth);
+        return isStream(value) ? stream(value) : properties(value, kind, depth);
     }
   }
 

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use pydeno_engine::{CallId, Engine, EvalLimits, Isolate, IsolateOptions, RequestId, StepLimits};
-use pydeno_wire::message::{Failure, HostError, JsError};
-use pydeno_wire::{Text, Value};
+use pydeno_wire::message::{Failure, HostError, JsError, StreamRequest};
+use pydeno_wire::{Stream, StreamOwner, Text, Value};
 
 /// A host function that does not ask on whose behalf it is called.
 pub type Plain = Box<dyn Fn(Vec<Value>) -> Result<Value, HostError>>;
@@ -115,6 +115,34 @@ impl Guest {
         outcome
     }
 
+    pub fn begin_pull(&self, request: RequestId, stream: &Value, what: StreamRequest) {
+        self.0.begin_pull(request, handle_of(stream), what, &EvalLimits::default());
+    }
+
+    /// Asks a stream that need not wait.
+    pub fn ask(&self, stream: &Value, what: StreamRequest) -> Result<Value, Failure> {
+        self.begin_pull(u64::MAX, stream, what);
+        let (request, outcome) = self.ended();
+        assert_eq!(request, u64::MAX);
+        outcome
+    }
+
+    pub fn next(&self, stream: &Value) -> Result<Value, Failure> {
+        self.ask(stream, StreamRequest::Next)
+    }
+
+    /// Lets streams of the host cross, with a function that only notes what they are asked.
+    pub fn host_streams(&self) -> Calls {
+        let calls = Calls::default();
+        let (noted, ids) = (Rc::clone(&calls.noted), Rc::clone(&self.1));
+        self.0.set_host_streams(Box::new(move |request, arguments| {
+            ids.set(ids.get() + 1);
+            noted.borrow_mut().push(Noted { id: ids.get(), request, arguments });
+            Ok(ids.get())
+        }));
+        calls
+    }
+
     pub fn settle(&self, call: CallId, value: Value) {
         self.0.settle(call, Ok(value), &StepLimits::default());
     }
@@ -135,6 +163,17 @@ impl Guest {
     pub fn still_answers(&self) -> bool {
         self.eval("1 + 1") == Ok(number(2.0))
     }
+}
+
+pub fn handle_of(stream: &Value) -> u64 {
+    match stream {
+        Value::Stream(Stream { handle, owner: StreamOwner::Guest }) => *handle,
+        other => panic!("not a stream of the guest: {other:?}"),
+    }
+}
+
+pub fn stream_of_host(handle: u64) -> Value {
+    Value::Stream(Stream { handle, owner: StreamOwner::Host })
 }
 
 pub fn number(value: f64) -> Value {

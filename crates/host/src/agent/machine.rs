@@ -180,9 +180,9 @@ impl Machine {
             Function::CallTool => called_by_name(&self.by_name, &mut arguments),
         };
         let target = match target {
-            Ok(_) if arguments.iter().any(has_function) => {
-                Err(arguments_error("a function cannot be passed to a tool; call it and pass its value"))
-            }
+            Ok(_) if arguments.iter().any(has_function) => Err(arguments_error(
+                "a function or stream cannot be passed to a tool; call or read it, and pass what it gives",
+            )),
             target => target,
         };
         let tool = match target {
@@ -272,7 +272,8 @@ impl Machine {
         let ended = match ended {
             Ok(value) if has_function(&value) => Err(Error::Conversion {
                 path: "$".to_owned(),
-                reason: "a run's value cannot have functions; return data, or call it".to_owned(),
+                reason: "a run's value cannot have functions or streams; return data, or call or read it"
+                    .to_owned(),
             }),
             ended => ended,
         };

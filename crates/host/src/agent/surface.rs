@@ -64,10 +64,10 @@ impl Surface {
     }
 }
 
-/// Whether a function of the guest is anywhere in a value. The depth of what a worker sends is bounded.
+/// Whether a function or stream of the guest is anywhere in a value. The depth of what a worker sends is bounded.
 pub(crate) fn has_function(value: &Value) -> bool {
     match value {
-        Value::Function(_) => true,
+        Value::Function(_) | Value::Stream(_) => true,
         Value::Array(items) | Value::Set(items) => items.iter().any(has_function),
         Value::Object(entries) => entries.iter().any(|(_, value)| has_function(value)),
         Value::Map(entries) => entries.iter().any(|(key, value)| has_function(key) || has_function(value)),

@@ -1,4 +1,4 @@
-//! One evaluation or invocation, and what it has used so far.
+//! One evaluation, one invocation or one asking of a stream, and what it has used so far.
 
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ pub(crate) struct Request {
     pub(crate) in_flight: u64,
     pub(crate) console_bytes: usize,
     pub(crate) stopping: Option<Stopping>,
+    /// Whether it asks a stream, which may then have ended.
+    pub(crate) asks_stream: bool,
 }
 
 impl Request {
@@ -51,6 +53,7 @@ impl Request {
             in_flight: 0,
             console_bytes: 0,
             stopping: None,
+            asks_stream: false,
         }
     }
 

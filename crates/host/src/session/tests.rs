@@ -303,3 +303,36 @@ fn a_name_longer_than_a_message_holds_is_refused_and_nothing_is_said() {
     assert!(session.output().is_empty());
     session.eval(at(0), "1".into(), "script.js".to_owned(), Language::JavaScript, false).unwrap();
 }
+
+#[test]
+fn a_stream_is_asked_and_gives_an_item_or_ends() {
+    for outcome in [Ok(Value::Null), Err(Failure::StreamEnded)] {
+        let mut session = configured(&Options::default());
+        let id = session.pull(at(0), 5, StreamRequest::Next);
+        let timeout_ms = Options::default().timeout.as_millis() as u64;
+        let asked = HostMessage::Pull { id, stream: 5, what: StreamRequest::Next, timeout_ms };
+        assert_eq!(said(&mut session), [asked]);
+        hear(&mut session, &WorkerMessage::Done { id, outcome: outcome.clone(), unhandled: vec![] });
+        assert_eq!(session.next_event(at(1)), Ok(Some(done(id, outcome, None))));
+        assert!(session.is_idle());
+    }
+}
+
+#[test]
+fn only_a_stream_that_was_asked_can_end() {
+    let (mut session, id) = running(&Options::default());
+    let ended = WorkerMessage::Done { id, outcome: Err(Failure::StreamEnded), unhandled: vec![] };
+    assert_eq!(violation(&mut session, &ended), "the end of a stream that was not asked");
+}
+
+#[test]
+fn a_stream_of_the_host_is_asked_by_an_asynchronous_call() {
+    let (mut session, id) = running(&Options::default());
+    let arguments = vec![Value::Number(1.0), Value::Number(0.0)];
+    let ask = WorkerMessage::Call { id: 1, request: id, function: STREAMS, arguments: arguments.clone() };
+    hear(&mut session, &ask);
+    let expected = Call { id: 1, request: id, function: STREAMS, arguments, asynchronous: true };
+    assert_eq!(session.next_event(at(1)), Ok(Some(Event::Call(expected))));
+    let unknown = WorkerMessage::Call { id: 2, request: id, function: STREAMS - 1, arguments: vec![] };
+    assert!(violation(&mut session, &unknown).starts_with("a call of function"));
+}

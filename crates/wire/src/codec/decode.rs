@@ -2,13 +2,13 @@
 
 use std::mem;
 
-use super::encode::{CANONICAL_NAN, safe_integer};
+use super::encode::{CANONICAL_NAN, STREAM_OF_GUEST, STREAM_OF_HOST, safe_integer};
 use super::error::DecodeError;
 use super::head::{Major, Reader, simple};
 use super::{duplicate_key, tag};
 use crate::budget::Allowance;
 use crate::text::Text;
-use crate::value::{BigInt, Function, MAX_DATE_MILLISECONDS, MAX_SAFE_INTEGER, Value};
+use crate::value::{BigInt, Function, MAX_DATE_MILLISECONDS, MAX_SAFE_INTEGER, Stream, StreamOwner, Value};
 
 /// Reads a value and takes what it used from the allowance, which is of no use any more after an error.
 pub(super) fn value(reader: &mut Reader<'_>, allowance: &mut Allowance) -> Result<Value, DecodeError> {
@@ -203,7 +203,7 @@ impl Decoder<'_, '_> {
             tag::POSITIVE_BIGNUM => self.big_int(false)?,
             tag::NEGATIVE_BIGNUM => self.big_int(true)?,
             tag::EXTENDED_TIME => self.date(offset)?,
-            tag::IDENTIFIER => self.function(offset)?,
+            tag::IDENTIFIER => self.function_or_stream(offset)?,
             tag::WTF8 => {
                 let length = self.reader.expect(Major::Bytes, "a byte string")?;
                 let offset = self.reader.position();
@@ -309,14 +309,23 @@ impl Decoder<'_, '_> {
         date.map(Value::Date).ok_or(out_of_range)
     }
 
-    fn function(&mut self, offset: usize) -> Result<Value, DecodeError> {
-        let expected = "an array of a function's handle and name";
+    fn function_or_stream(&mut self, offset: usize) -> Result<Value, DecodeError> {
+        let expected = "an array of a function's handle and name, or of a stream's handle and owner";
         let (Major::Array, 2) = self.reader.head()? else {
             return Err(DecodeError::Unexpected { offset, expected });
         };
         let (Major::Unsigned, handle) = self.reader.head()? else {
             return Err(DecodeError::Unexpected { offset, expected });
         };
+        let owner = match self.reader.peek()? {
+            number if u64::from(number) == STREAM_OF_GUEST => Some(StreamOwner::Guest),
+            number if u64::from(number) == STREAM_OF_HOST => Some(StreamOwner::Host),
+            _ => None,
+        };
+        if let Some(owner) = owner {
+            self.reader.skip_initial();
+            return Ok(Value::Stream(Stream { handle, owner }));
+        }
         let name = text(&mut self.reader, "a function's name", usize::MAX)?;
         Ok(Value::Function(Function { handle, name }))
     }

@@ -6,7 +6,7 @@ use super::{duplicate_key, tag};
 use crate::budget::Allowance;
 use crate::path::{Path, Segment};
 use crate::text::Text;
-use crate::value::{BigInt, Function, MAX_DATE_MILLISECONDS, MAX_SAFE_INTEGER, Value};
+use crate::value::{BigInt, Function, MAX_DATE_MILLISECONDS, MAX_SAFE_INTEGER, Stream, StreamOwner, Value};
 
 /// Appends a value and takes what it used from the allowance; `prefix` is where errors say the value stands.
 ///
@@ -147,6 +147,7 @@ impl<'v> Encoder<'v, '_> {
             Value::Bytes(bytes) => self.bytes(bytes),
             Value::Date(milliseconds) => self.date(*milliseconds),
             Value::Function(function) => self.function(function),
+            Value::Stream(stream) => self.stream(*stream),
             Value::Array(items) => {
                 self.container(items.len())?;
                 self.head(Major::Array, items.len() as u64)?;
@@ -287,7 +288,24 @@ impl<'v> Encoder<'v, '_> {
         self.head(Major::Unsigned, function.handle)?;
         self.text(&function.name)
     }
+
+    fn stream(&mut self, stream: Stream) -> Result<(), Fault> {
+        self.head(Major::Tag, tag::IDENTIFIER)?;
+        self.head(Major::Array, 2)?;
+        self.head(Major::Unsigned, stream.handle)?;
+        self.head(
+            Major::Unsigned,
+            match stream.owner {
+                StreamOwner::Guest => STREAM_OF_GUEST,
+                StreamOwner::Host => STREAM_OF_HOST,
+            },
+        )
+    }
 }
+
+/// How the owner of a stream is written.
+pub(super) const STREAM_OF_GUEST: u64 = 0;
+pub(super) const STREAM_OF_HOST: u64 = 1;
 
 /// The one NaN that is written.
 pub(super) const CANONICAL_NAN: u64 = 0x7FF8_0000_0000_0000;

@@ -7,7 +7,7 @@ use super::bounds::{
 use super::error::{DecodeError, EncodeError};
 use super::record::{RECORD_OVERHEAD, RecordReader, RecordWriter, read_message, write_message};
 use crate::budget::Budget;
-use crate::message::{Binding, HostError, HostMessage, Language, Limits, Place, Start};
+use crate::message::{Binding, HostError, HostMessage, Language, Limits, Place, Start, StreamRequest};
 use crate::path::Segment;
 use crate::value::Value;
 
@@ -19,6 +19,7 @@ const CANCEL: u64 = 4;
 const INVOKE: u64 = 5;
 const RELEASE: u64 = 6;
 const EVAL_MODULE: u64 = 7;
+const PULL: u64 = 8;
 
 /// The number of each language, which is also its place in this list.
 const LANGUAGES: [Language; 2] = [Language::JavaScript, Language::TypeScript];
@@ -27,6 +28,8 @@ const GLOBAL: u64 = 0;
 const OBJECT: u64 = 1;
 const MODULE: u64 = 2;
 const IMPORT: u64 = 3;
+/// As [`LANGUAGES`], of what a stream is asked.
+const STREAM_REQUESTS: [StreamRequest; 2] = [StreamRequest::Next, StreamRequest::Return];
 
 const ANSWER_VALUE: u64 = 0;
 const ANSWER_ERROR: u64 = 1;
@@ -68,6 +71,14 @@ impl Message for HostMessage {
                 }
                 writer.unsigned(*timeout_ms);
                 writer.unsigned_or_null(*within);
+                Ok(())
+            }
+            Self::Pull { id, stream, what, timeout_ms } => {
+                writer.record(PULL, 4);
+                writer.unsigned(*id);
+                writer.unsigned(*stream);
+                writer.unsigned(*what as u64);
+                writer.unsigned(*timeout_ms);
                 Ok(())
             }
             Self::Release(functions) => {
@@ -118,6 +129,12 @@ impl Message for HostMessage {
                     arguments: reader.values("the arguments")?,
                     timeout_ms: reader.unsigned()?,
                     within: reader.unsigned_or_null()?,
+                }),
+                (PULL, 4) => Ok(Self::Pull {
+                    id: reader.unsigned()?,
+                    stream: reader.unsigned()?,
+                    what: reader.choice("what a stream is asked", &STREAM_REQUESTS)?,
+                    timeout_ms: reader.unsigned()?,
                 }),
                 (RELEASE, 1) => {
                     Ok(Self::Release(reader.list("the functions", RELEASED, RecordReader::unsigned)?))

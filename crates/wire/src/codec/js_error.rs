@@ -232,10 +232,10 @@ fn read_frame(reader: &mut RecordReader<'_>, bounds: &Bounds) -> Result<Frame, D
     }
 }
 
-/// A function would have to be released, and nobody looks for one in an error. Recursion is bounded by the depth of values.
+/// A function or a stream would have to be released, and nobody looks for one in an error. Recursion is bounded by the depth of values.
 fn holds_function(value: &Value) -> bool {
     match value {
-        Value::Function(_) => true,
+        Value::Function(_) | Value::Stream(_) => true,
         Value::Array(items) | Value::Set(items) => items.iter().any(holds_function),
         Value::Object(properties) => properties.iter().any(|(_, value)| holds_function(value)),
         Value::Map(entries) => {

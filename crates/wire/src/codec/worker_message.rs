@@ -29,6 +29,7 @@ const DONE_CONVERSION: u64 = 5;
 const DONE_NEVER_SETTLES: u64 = 6;
 const DONE_CANNOT_WAIT: u64 = 7;
 const DONE_UNKNOWN_FUNCTION: u64 = 8;
+const DONE_STREAM_ENDED: u64 = 9;
 
 /// The number of each level, which is also its place in this list.
 const LEVELS: [ConsoleLevel; 5] =
@@ -167,6 +168,7 @@ fn write_outcome(writer: &mut RecordWriter<'_>, outcome: &Result<Value, Failure>
         Err(Failure::NeverSettles) => writer.record(DONE_NEVER_SETTLES, 0),
         Err(Failure::CannotWait) => writer.record(DONE_CANNOT_WAIT, 0),
         Err(Failure::UnknownFunction) => writer.record(DONE_UNKNOWN_FUNCTION, 0),
+        Err(Failure::StreamEnded) => writer.record(DONE_STREAM_ENDED, 0),
     }
     Ok(())
 }
@@ -185,6 +187,7 @@ fn read_outcome(reader: &mut RecordReader<'_>) -> Result<Result<Value, Failure>,
         (DONE_NEVER_SETTLES, 0) => Failure::NeverSettles,
         (DONE_CANNOT_WAIT, 0) => Failure::CannotWait,
         (DONE_UNKNOWN_FUNCTION, 0) => Failure::UnknownFunction,
+        (DONE_STREAM_ENDED, 0) => Failure::StreamEnded,
         _ => return Err(record.unknown()),
     }))
 }

@@ -6,10 +6,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use pydeno_wire::message::{
     Binding, ConsoleLevel, ErrorDetails, ExitStatus, Failure, Frame, HostError, HostMessage, JsError,
-    Language, LayerReport, Limits, Place, Ready, SandboxMode, SandboxReport, Start, WorkerMessage,
+    Language, LayerReport, Limits, Place, Ready, SandboxMode, SandboxReport, Start, StreamRequest, WorkerMessage,
     ZygoteReply, ZygoteRequest,
 };
-use pydeno_wire::{BigInt, Function, MAX_DATE_MILLISECONDS, Text, Value};
+use pydeno_wire::{BigInt, Function, MAX_DATE_MILLISECONDS, Stream, StreamOwner, Text, Value};
 
 /// Code units of which many are surrogates, paired or not.
 pub(crate) fn units() -> impl Strategy<Value = Vec<u16>> {
@@ -55,6 +55,10 @@ fn scalar() -> impl Strategy<Value = Value> {
         vec(any::<u8>(), 0..40).prop_map(Value::Bytes),
         (-MAX_DATE_MILLISECONDS..=MAX_DATE_MILLISECONDS).prop_map(Value::Date),
         (any::<u64>(), text()).prop_map(|(handle, name)| Value::Function(Function { handle, name })),
+        (any::<u64>(), any::<bool>()).prop_map(|(handle, is_guests)| {
+            let owner = if is_guests { StreamOwner::Guest } else { StreamOwner::Host };
+            Value::Stream(Stream { handle, owner })
+        }),
     ]
 }
 
@@ -134,6 +138,12 @@ pub(crate) fn host_message() -> impl Strategy<Value = HostMessage> {
             }
         ),
         vec(any::<u64>(), 0..5).prop_map(HostMessage::Release),
+        (any::<u64>(), any::<u64>(), any::<bool>(), any::<u64>()).prop_map(
+            |(id, stream, ends, timeout_ms)| {
+                let what = if ends { StreamRequest::Return } else { StreamRequest::Next };
+                HostMessage::Pull { id, stream, what, timeout_ms }
+            }
+        ),
     ]
 }
 
@@ -175,6 +185,7 @@ fn js_error() -> impl Strategy<Value = JsError> {
 fn small_value() -> impl Strategy<Value = Value> {
     scalar().prop_map(|value| match value {
         Value::Function(function) => Value::Array(vec![Value::String(function.name)]),
+        Value::Stream(_) => Value::Null,
         other => other,
     })
 }
@@ -201,6 +212,7 @@ fn failure() -> impl Strategy<Value = Failure> {
         Just(Failure::NeverSettles),
         Just(Failure::CannotWait),
         Just(Failure::UnknownFunction),
+        Just(Failure::StreamEnded),
     ]
 }
 
