@@ -47,6 +47,7 @@ wheel: $(VENV)/.demo-tools ## the wheel, in dist/
 bench: $(VENV)/.installed $(VENV)/.dev-tools ## the measurements; they fail on nothing
 	@$(BIN)/python benches/figures.py
 	@$(BIN)/python benches/check_source.py
+	@$(BIN)/python benches/streams.py
 	@$(BIN)/python benches/limits.py
 	@$(BIN)/python benches/density.py
 	cargo bench --locked -p pydeno-engine --bench engine

@@ -29,7 +29,7 @@ KINDS = [
     *("terminated", "host_wait", "max_pause", "host_call_budget", "inflight_limit", "tool_budget"),
     *("tool_not_found", "tool_failed", "protocol_violation", "sandbox_unavailable", "sandbox_violation"),
     *("limits_unmeasurable", "engine_unavailable", "closed", "journal_invalid", "replay_divergence"),
-    *("invalid_input", "cancelled", "gate_denied", "gate_unavailable", "unknown"),
+    *("invalid_input", "cancelled", "stream_limit", "gate_denied", "gate_unavailable", "unknown"),
 ]
 OWN = [
     error
@@ -64,7 +64,7 @@ def test_every_kind_has_advice_of_its_own() -> None:
     larger = {info.kind for info in infos if info.retry_with_larger_limits}
     assert larger == {
         *("timeout", "cpu_limit", "memory_limit", "host_wait", "max_pause"),
-        *("host_call_budget", "inflight_limit", "tool_budget"),
+        *("host_call_budget", "inflight_limit", "tool_budget", "stream_limit"),
     }
 
 

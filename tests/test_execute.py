@@ -89,6 +89,26 @@ def test_output_is_bounded_and_says_that_it_was_cut(door: type[Any]) -> None:
         assert (result.stderr, result.stdout, result.truncated) == ("\n" * 50, "", True)
 
 
+def test_output_that_the_worker_drops_is_told_of() -> None:
+    heard: list[tuple[str, str]] = []
+    config = RuntimeConfig(on_console=lambda level, text: heard.append((level, text)))
+    with IsolatedRuntime(config, capture_console=True) as rt:
+        # 1 MiB has room for 1023 of these with what a line counts beside its text.
+        code = "for (let i = 0; i < 1500; i++) console.log('x'.repeat(960)); 1"
+        result = rt.execute(code, max_output=1 << 24)
+        note = result.stderr.strip()
+        assert note == (
+            "(console output was dropped: 476 more lines, 456960 bytes; one evaluation may write 1048576 bytes)"
+        )
+        assert (result.truncated, result.result, len(result.stdout)) == (True, 1, 1024 * 961)
+        assert heard[-1] == ("warn", note)
+        lines = rt.take_console()
+        assert [(line.level, line.text) for line in lines[-2:]] == [("log", "x" * 960), ("warn", note)]
+        # What is said again counts again; and a script that says it itself cuts nothing.
+        assert not rt.execute("console.log('x')").truncated
+        assert not rt.execute(f"console.warn({note!r})").truncated
+
+
 def test_results_are_apart(door: type[Any]) -> None:
     with door(capture_console=True) as rt:
         first, second = rt.execute("console.log('first')"), rt.execute("console.log('second')")

@@ -49,6 +49,7 @@ from ._errors import (
     RuntimeTimeout,
     SandboxUnavailable,
     SandboxViolation,
+    StreamLimitExceeded,
     ThreadLimitExceeded,
     WorkerCrashed,
 )
@@ -57,7 +58,7 @@ from ._gates import GateContext, Verdict, all_of, any_of, static_gate
 from ._isolated import IsolatedRuntime, SandboxDegradedWarning, SandboxLayer, set_zygote_rotation
 from ._pool import AsyncSandboxPool, PoolStats, SandboxPool
 from ._preflight import Finding, PreflightResult, SourcePolicy, check_source
-from ._pydeno import JsFunction, UndefinedType, __version__, undefined
+from ._pydeno import JsFunction, JsStream, UndefinedType, __version__, undefined
 from ._runtime import Runtime
 from ._status import Layer, SandboxStatus, sandbox_status
 
@@ -90,6 +91,7 @@ __all__ = [
     "JavaScriptError",
     "JournalError",
     "JsFunction",
+    "JsStream",
     "Layer",
     "LimitsUnmeasurable",
     "MaxPauseExceeded",
@@ -116,6 +118,7 @@ __all__ = [
     "SessionStore",
     "SourcePolicy",
     "StoredSession",
+    "StreamLimitExceeded",
     "ThreadLimitExceeded",
     "ToolBudgetExceeded",
     "ToolCall",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ._config import Language
     from ._console import Console
     from ._execution import ExecutionResult
-    from ._pydeno import InProcessRuntime, JsFunction
+    from ._pydeno import InProcessRuntime, JsFunction, JsStream
     from ._pydeno import IsolatedRuntime as IsolatedCore
 
     Self = TypeVar("Self", bound="AsyncIsolatedRuntime")
@@ -196,6 +196,12 @@ class AsyncIsolatedRuntime(IsolatedBase):
             return self._core.invoke(function, arguments)
         return self._call_function_async(function, arguments)
 
+    def _pull(self, stream: JsStream, *, ends: bool) -> Any:  # noqa: ARG002 - it refuses every one
+        self._refuse_to_block()
+
+    def _refuse_to_block(self) -> None:
+        raise TypeError("use `async for`, `anext` and `aclose` for a stream of an AsyncIsolatedRuntime")
+
     def close(self) -> None:
         """Close the runtime and kill its worker; does not wait. A second time does nothing."""
         self._closed_early = True
@@ -229,8 +235,14 @@ class AsyncIsolatedRuntime(IsolatedBase):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close the runtime."""
+        """Close the runtime, and wait for the end of the host's streams that its script has not read to theirs."""
+        streams = self._core.streams() if hasattr(self, "_core") else None
+        sources = [] if streams is None else streams.take_open()
         self.close()
+        if sources:
+            from ._streams import end_async
+
+            await end_async(sources)
 
     def __repr__(self) -> str:
         """Say what it is and how it is confined."""

@@ -118,6 +118,11 @@ INFO: dict[str, ErrorInfo] = _table(
         "The script made too many calls at once; have it await some first, or raise `max_inflight_host_calls`.",
     ),
     (
+        "stream_limit",
+        "larger",
+        "The script's stream has too many items; have it give fewer, or raise its limit.",
+    ),
+    (
         "tool_budget",
         "larger",
         "The session has spent its tool calls; have it call fewer, or raise `max_tool_calls`.",

@@ -153,6 +153,13 @@ class HostWaitExceeded(PydenoError, TimeoutError):
     kind = "host_wait"
 
 
+class StreamLimitExceeded(PydenoError):
+    """A stream had more items than `JsStream.limit` allows, and has been ended. The runtime survives."""
+
+    kind = "stream_limit"
+    runtime_survives = True
+
+
 class EvaluationCancelled(PydenoError):
     """The evaluation was stopped because its caller asked for it. The runtime survives."""
 

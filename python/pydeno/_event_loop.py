@@ -15,7 +15,7 @@ from ._errors import InvalidInput, PydenoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from typing import Any
 
     from ._pydeno import InProcessRuntime, Socket
@@ -372,9 +372,29 @@ class PrivateLoop:
             if self._closed:
                 self.close()
 
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine to its end on this thread."""
+        task = None
+        try:
+            refuse_inside_a_loop()
+            with self._lock:
+                if self._loop is None:
+                    self._loop = asyncio.new_event_loop()
+                task = self._loop.create_task(coroutine)
+                return self._run_task(self._loop, task)
+        finally:
+            if task is None:
+                coroutine.close()
+
     @staticmethod
     def _run(loop: asyncio.AbstractEventLoop, driver: LoopDriver, begin: Callable[[], int]) -> Any:
-        task = loop.create_task(driver.run(begin))
+        try:
+            return PrivateLoop._run_task(loop, loop.create_task(driver.run(begin)))
+        finally:
+            loop.run_until_complete(driver.settle_cancelled())
+
+    @staticmethod
+    def _run_task(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> Any:
         try:
             return loop.run_until_complete(task)
         except BaseException:
@@ -383,8 +403,19 @@ class PrivateLoop:
                 task.cancel()
                 loop.run_until_complete(asyncio.wait([task], timeout=_CANCEL_PATIENCE))
             raise
-        finally:
-            loop.run_until_complete(driver.settle_cancelled())
+
+    def run_last(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        """Give a coroutine a moment to end on a loop that no thread uses; without such a loop it does not run."""
+        task = None
+        if self._process == os.getpid() and _running_loop() is None and self._lock.acquire(blocking=False):
+            try:
+                if self._loop is not None:
+                    task = self._loop.create_task(coroutine)
+                    self._loop.run_until_complete(asyncio.wait([task], timeout=_CANCEL_PATIENCE))
+            finally:
+                self._lock.release()
+        if task is None:
+            coroutine.close()
 
     def close(self) -> None:
         """Close the loop; one that is in use is closed by the thread that uses it."""

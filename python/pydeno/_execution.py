@@ -25,7 +25,8 @@ class ExecutionResult:
         error: What went wrong in words that are safe to print; `None` when nothing did.
         error_type: The script's own error's name, such as `"TypeError"`, or else the class of pydeno's exception;
             `None` when nothing went wrong.
-        truncated: Whether output was dropped because there was more than `max_output`.
+        truncated: Whether output was dropped because there was more than `max_output`, or than the 1 MiB that one
+            evaluation of an isolated runtime may write. In the second case a last line of `stderr` says how much.
         exception: The exception that `eval` would have raised; `None` when nothing went wrong.
     """
 

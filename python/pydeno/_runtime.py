@@ -28,7 +28,7 @@ from ._pydeno import InProcessRuntime
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from types import TracebackType
     from typing import Any, TypeVar
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ._gates import Gate
     from ._modules import Loader, ModuleLanguage, Modules, Resolver
     from ._pydeno import IsolatedRuntime as IsolatedCore
-    from ._pydeno import JsFunction
+    from ._pydeno import JsFunction, JsStream
 
     F = TypeVar("F", bound=Callable[..., object])
     Self = TypeVar("Self", bound="RuntimeBase")
@@ -169,7 +169,7 @@ class RuntimeBase:
         Returns:
             The value: `None` for `null`, `pydeno.undefined` for `undefined`, `int` for an integral number that is
             safe, else `float`, `int` for a BigInt, an aware UTC `datetime` for a `Date`, `bytes` for buffers, `list`,
-            `dict`, `set`, a `JsFunction` for a function.
+            `dict`, `set`, a `JsFunction` for a function, a `JsStream` for an async iterator.
 
         Raises:
             JavaScriptError: The script threw or does not parse. The runtime survives.
@@ -279,7 +279,8 @@ class RuntimeBase:
         """What the script has written to its console since the last call, oldest first.
 
         With `capture_console=True`; at most 1 MiB of text is kept between two calls, where a line counts 64 code points
-        beside its own, and what goes beyond is dropped.
+        beside its own, and what goes beyond is dropped. One evaluation of an isolated runtime writes at most as much;
+        when that was not all, a last line, a warning, says how much more there was.
         """
         return self._console.take()
 
@@ -513,17 +514,40 @@ class RuntimeBase:
             return self._blocking_on_a_loop(lambda: self._core.begin_invoke(function, arguments))
         return self._core.invoke(function, arguments)
 
+    def _pull(self, stream: JsStream, *, ends: bool) -> Any:
+        if self._core.is_calling():
+            raise InvalidInput(
+                "a stream gives no items while the script waits for a host function; make the host function async, or "
+                "take the items after the evaluation"
+            )
+        if self._asynchronous:
+            return self._blocking_on_a_loop(lambda: self._core.begin_pull(stream, ends))
+        return self._core.pull(stream, ends)
+
+    async def _pull_async(self, stream: JsStream, *, ends: bool) -> Any:
+        driver = self._driver_for_running_loop()
+        return await driver.run(lambda: self._core.begin_pull(stream, ends))
+
+    def _refuse_to_block(self) -> None:
+        """Refuse what blocks where everything is awaited."""
+
     async def _call_function_async(self, function: JsFunction, arguments: tuple[Any, ...]) -> Any:
         driver = self._driver_for_running_loop()
         return await driver.run(lambda: self._core.begin_invoke(function, arguments))
 
     def _blocking_on_a_loop(self, begin: Callable[[], int]) -> Any:
+        return self._loop_of_its_own().run(self._driver_for, begin)
+
+    def _run_on_private_loop(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return self._loop_of_its_own().run_coroutine(coroutine)
+
+    def _loop_of_its_own(self) -> PrivateLoop:
         if self._private_loop is None:
             from ._event_loop import PrivateLoop
 
             with _making_a_loop:
                 self._private_loop = self._private_loop or PrivateLoop()
-        return self._private_loop.run(self._driver_for, begin)
+        return self._private_loop
 
     def _driver_for_running_loop(self) -> LoopDriver:
         import asyncio
@@ -553,8 +577,17 @@ class RuntimeBase:
     def _leave_loop(self) -> None:
         if self._driver is not None:
             self._driver.closed()
+        self._close_streams()
         if self._private_loop is not None:
             self._private_loop.close()
+
+    def _close_streams(self) -> None:
+        """End the streams of the host that the script has not read to their end."""
+        streams = self._core.streams()
+        if streams is not None:
+            from ._streams import end_all
+
+            end_all(streams, self._driver, self._private_loop)
 
     def is_closed(self) -> bool:
         """Whether the runtime takes no further evaluations."""

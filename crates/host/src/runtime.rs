@@ -1,7 +1,7 @@
 //! A guest's home.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use pydeno_wire::message::{ExitStatus, Failure, Language, Place, SandboxReport, StreamRequest};
@@ -45,6 +45,8 @@ pub struct Runtime {
     /// The thread that runs the guest or something of the host for it, by the address of a variable of its own; 0 for
     /// none. [`CALLING`] is added while that is a host function.
     holder: AtomicUsize,
+    /// The session's own.
+    streams: Arc<AtomicBool>,
     /// Functions and streams of the guest that nobody here holds any more; told to the worker when there is something else to tell.
     released: Mutex<Vec<u64>>,
 }
@@ -64,6 +66,7 @@ impl Runtime {
         let Worker { zygote, socket, mut session, watch, ready } = worker;
         supervisor.monitor().add(&watch);
         session.configure(&options);
+        let streams = Arc::clone(session.streams());
         let link = Link::new(socket, session);
         Self {
             options,
@@ -77,6 +80,7 @@ impl Runtime {
             link: Mutex::new(Some(link)),
             turns: Turns::default(),
             holder: AtomicUsize::new(0),
+            streams,
             released: Mutex::default(),
         }
     }
@@ -257,6 +261,12 @@ impl Runtime {
         let outcome = blocking::run(self, guard, request, host);
         drop(turn);
         outcome
+    }
+
+    /// The switch that lets streams of the host cross: whoever sends one to the guest sets it before. Without it a guest that
+    /// asks one does what it must not.
+    pub fn streams(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.streams)
     }
 
     /// Lets go of functions and streams of the guest; the worker is told with the next request.

@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pydeno_wire::codec::bounds;
@@ -26,6 +28,8 @@ mod request;
 
 /// The most calls that wait inside one another. The worker allows fewer.
 const MAX_NESTING: usize = 32;
+/// The most notes on dropped console text that are passed on while a request runs. Others that overlap it may end, and each tells.
+const MAX_CONSOLE_NOTES: u32 = 64;
 
 /// One conversation.
 #[derive(Debug)]
@@ -37,6 +41,8 @@ pub(crate) struct Session {
     limits: SessionLimits,
     /// Whether each function is asynchronous, by number.
     functions: Vec<bool>,
+    /// Whether streams of the host cross, which the guest may then ask.
+    streams: Arc<AtomicBool>,
     last_request: u64,
     last_call: Option<u64>,
     /// What has not ended, oldest first.
@@ -146,6 +152,7 @@ impl Session {
                 console: false,
             },
             functions: Vec::new(),
+            streams: Arc::default(),
             last_request: 0,
             last_call: None,
             requests: Vec::new(),
@@ -213,6 +220,11 @@ impl Session {
         self.push(&HostMessage::Bind(bindings))?;
         self.functions.extend_from_slice(asynchronous);
         Ok(first)
+    }
+
+    /// The switch that lets streams of the host cross; off at first.
+    pub(crate) fn streams(&self) -> &Arc<AtomicBool> {
+        &self.streams
     }
 
     /// Starts an evaluation and returns its number. With `redeclare`, what its top level declares can be declared again.
@@ -438,6 +450,12 @@ impl Session {
                 let within = oldest.console_bytes <= CONSOLE_BYTES;
                 Ok(within.then_some(Event::Console { level, text }))
             }
+            (State::Running { .. }, WorkerMessage::ConsoleDropped { lines, bytes }) if self.limits.console => {
+                let Some(oldest) = self.requests.first_mut() else { return Ok(None) };
+                oldest.console_notes += 1;
+                let told = oldest.console_notes <= MAX_CONSOLE_NOTES;
+                Ok(told.then(|| Event::Console { level: ConsoleLevel::Dropped, text: dropped(lines, bytes) }))
+            }
             (State::Running { .. }, WorkerMessage::Done { id, outcome, unhandled }) => {
                 self.done(now, id, outcome, unhandled).map(Some)
             }
@@ -459,7 +477,7 @@ impl Session {
         let asynchronous = match self.functions.get(function as usize) {
             Some(&asynchronous) => asynchronous,
             // Which streams there are is known to whoever gives them out.
-            None if function == STREAMS => true,
+            None if function == STREAMS && self.streams.load(Ordering::Relaxed) => true,
             None => {
                 let what = format!("a call of function {function} of {}", self.functions.len());
                 return Err(self.violation(what));
@@ -607,6 +625,14 @@ impl State {
     }
 }
 
+/// The note on console text that was dropped.
+fn dropped(lines: u64, bytes: u64) -> Text {
+    let text = format!(
+        "(console output was dropped: {lines} more lines, {bytes} bytes; one evaluation may write {CONSOLE_BYTES} bytes)"
+    );
+    Text::from(text)
+}
+
 fn name_of(message: &WorkerMessage) -> &'static str {
     match message {
         WorkerMessage::Ready(_) => "a readiness report",
@@ -614,6 +640,7 @@ fn name_of(message: &WorkerMessage) -> &'static str {
         WorkerMessage::Call { .. } => "a call",
         WorkerMessage::Waiting { .. } => "a wait",
         WorkerMessage::Console { .. } => "console text",
+        WorkerMessage::ConsoleDropped { .. } => "a note on console text",
         WorkerMessage::Done { .. } => "a result",
     }
 }

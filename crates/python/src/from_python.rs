@@ -122,11 +122,15 @@ impl<'py> FromPython<'py, '_> {
     /// Opens a stream of the host for an async iterable or a generator; `None` for anything else, and where none crosses.
     fn open_stream(&mut self, object: &Bound<'py, PyAny>) -> PyResult<Option<u64>> {
         let py = object.py();
-        let Some(streams) = self.home.streams() else { return Ok(None) };
-        let handle = streams.bind(py).call_method1(intern!(py, "open"), (object,))?;
-        let handle: Option<u64> = handle.extract()?;
-        self.opened.extend(handle);
-        Ok(handle)
+        let is_async = object.get_type().hasattr(intern!(py, "__aiter__"))?;
+        if !is_async && !object.is_instance(generator_class(py)?)? {
+            return Ok(None);
+        }
+        let Some(streams) = self.home.make_streams(py)? else { return Ok(None) };
+        let handle = streams.bind(py).call_method1(intern!(py, "open"), (object, is_async))?;
+        let handle: u64 = handle.extract()?;
+        self.opened.push(handle);
+        Ok(Some(handle))
     }
 
     /// Forgets the streams of a value that does not cross after all.
@@ -219,6 +223,11 @@ fn number_of_an_array_library<'py>(object: &Bound<'py, PyAny>) -> PyResult<Optio
         return Ok(None);
     }
     object.call_method0(intern!(py, "item")).map(Some)
+}
+
+fn generator_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static GENERATOR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    GENERATOR.import(py, "types", "GeneratorType")
 }
 
 fn datetime_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {

@@ -58,13 +58,9 @@ impl Callbacks {
             Ok(options.get_item(name)?.filter(|value| !value.is_none()))
         };
         let tool_timeout = given("tool_timeout")?.map(|seconds| seconds.extract::<f64>()).transpose()?;
-        let home = Arc::<Home>::default();
-        if let Some(streams) = given("streams")? {
-            home.set_streams(streams.unbind());
-        }
         Ok(Self {
             budget,
-            home,
+            home: Arc::default(),
             redact: given("redact_host_errors")?.map_or(Ok(true), |value| value.extract())?,
             exposed: given("expose_host_errors")?.map(Bound::unbind),
             tool_timeout: tool_timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
@@ -261,6 +257,7 @@ impl Callbacks {
             ConsoleLevel::Info => "info",
             ConsoleLevel::Warn => "warn",
             ConsoleLevel::Error => "error",
+            ConsoleLevel::Dropped => "dropped",
         };
         let outcome = text_to_python(py, text).and_then(|text| on_console.call1(py, (name, text)));
         unless_it_escapes(py, on_console, outcome)

@@ -4,7 +4,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 const ANYTHING_ELSE: &str = "pass None, bool, int, float, str, bytes or another buffer, an aware datetime, list, \
-                             tuple, dict, set, a function of this runtime or pydeno.undefined, or convert it first";
+                             tuple, dict, set, a generator or async iterable, a function of this runtime or pydeno.undefined, or \
+                             convert it first";
 
 /// A sentence's end for an object that does not cross.
 pub(crate) fn for_object(object: &Bound<'_, PyAny>) -> &'static str {

@@ -110,6 +110,12 @@ impl InProcessRuntime {
         self.enter(py)?.shared.callbacks.home.set_owner(owner)
     }
 
+    /// The streams of the host that the guest may ask, or `None` where none has crossed.
+    fn streams(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let inner = self.inner.get().filter(|_| self.process == std::process::id())?;
+        inner.shared.callbacks.home.streams().map(|streams| streams.clone_ref(py))
+    }
+
     /// Evaluates `source`; `name` stands for it in stacks. With `redeclare`, what its top level declares can be declared again.
     fn eval<'py>(
         &self,

@@ -101,6 +101,11 @@ impl IsolatedRuntime {
         self.callbacks.home.set_owner(owner)
     }
 
+    /// The streams of the host that the guest may ask, or `None` where none has crossed.
+    fn streams(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.callbacks.home.streams().map(|streams| streams.clone_ref(py))
+    }
+
     /// Evaluates `source`; `name` stands for it in stacks. With `redeclare`, what its top level declares can be declared again.
     fn eval<'py>(
         &self,
@@ -363,6 +368,7 @@ impl IsolatedRuntime {
 
 impl IsolatedRuntime {
     pub(crate) fn of_runtime(runtime: Runtime, callbacks: Callbacks) -> Self {
+        callbacks.home.set_streams_cross(runtime.streams());
         Self { runtime, callbacks, started: Mutex::default() }
     }
 

@@ -8,6 +8,7 @@ use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyWeakrefReference};
 
 use crate::js_stream::JsStream;
@@ -18,8 +19,10 @@ use crate::to_python::text_to_python;
 pub(crate) struct Home {
     /// A weak reference to the Python runtime.
     owner: OnceLock<Py<PyWeakrefReference>>,
-    /// The streams of the host that the guest may ask: a `pydeno._streams.HostStreams`. Without it none crosses.
+    /// The streams of the host that the guest may ask, once one has crossed: a `pydeno._streams.HostStreams`.
     streams: OnceLock<Py<PyAny>>,
+    /// What lets streams of the host cross in the core, where that has to be told.
+    streams_cross: OnceLock<Arc<AtomicBool>>,
     /// The functions and streams that nobody here holds any more.
     released: Mutex<Vec<u64>>,
 }
@@ -69,15 +72,29 @@ impl Home {
         }
     }
 
-    /// Lets streams of the host cross.
-    pub(crate) fn set_streams(&self, streams: Py<PyAny>) {
-        // Set once, by whoever makes the home.
-        let _ = self.streams.set(streams);
+    /// Has the core told when the first stream of the host is to cross. Once.
+    pub(crate) fn set_streams_cross(&self, switch: Arc<AtomicBool>) {
+        // A second core would be a mistake; the first stays.
+        let _ = self.streams_cross.set(switch);
     }
 
-    /// The streams of the host, where they cross.
+    /// The streams of the host that the guest may ask, if any has crossed.
     pub(crate) fn streams(&self) -> Option<&Py<PyAny>> {
         self.streams.get()
+    }
+
+    /// The same for a first one; `None` where there is no Python runtime to ask them through, and none crosses.
+    pub(crate) fn make_streams(&self, py: Python<'_>) -> PyResult<Option<&Py<PyAny>>> {
+        static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        if let (None, Some(owner)) = (self.streams.get(), self.owner.get()) {
+            let class = CLASS.import(py, "pydeno._streams", "HostStreams")?;
+            // Another thread may have made one meanwhile; the first stays.
+            let _ = self.streams.set(class.call1((owner.bind(py),))?.unbind());
+            if let Some(streams_cross) = self.streams_cross.get() {
+                streams_cross.store(true, Ordering::Relaxed);
+            }
+        }
+        Ok(self.streams.get())
     }
 
     /// Remembers that nobody here holds a function or stream any more.

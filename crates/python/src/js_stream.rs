@@ -25,7 +25,10 @@ pub(crate) struct JsStream {
     owner: Py<PyAny>,
     home: Arc<Home>,
     handle: u64,
+    /// Whether the script's object is still held.
     open: AtomicBool,
+    /// Whether it has ended, or does.
+    ended: AtomicBool,
     busy: AtomicBool,
     taken: AtomicU64,
     max_items: AtomicU64,
@@ -38,6 +41,7 @@ impl JsStream {
             home: Arc::clone(home),
             handle,
             open: AtomicBool::new(true),
+            ended: AtomicBool::new(false),
             busy: AtomicBool::new(false),
             taken: AtomicU64::new(0),
             max_items: AtomicU64::new(u64::MAX),
@@ -106,7 +110,12 @@ impl JsStream {
     /// Whether the stream has ended.
     #[getter]
     fn closed(&self) -> bool {
-        !self.open.load(Ordering::Relaxed)
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Marks the stream as ended; whether it was not before. Whoever it was tells the script and releases it.
+    fn _end(&self) -> bool {
+        !self.ended.swap(true, Ordering::Relaxed)
     }
 
     /// Marks the stream as being asked; false where it is already. `_finish` undoes it.
@@ -125,6 +134,7 @@ impl JsStream {
 
     /// Lets go of the script's object without running any of it.
     fn _release(&self) {
+        self.ended.store(true, Ordering::Relaxed);
         if self.open.swap(false, Ordering::Relaxed) {
             self.home.release(self.handle);
         }

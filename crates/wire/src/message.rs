@@ -230,6 +230,14 @@ pub enum WorkerMessage {
         /// The text, arguments joined by a space.
         text: Text,
     },
+    /// Lines of the guest's console were dropped, because there were more than [`CONSOLE_BYTES`] allow. Sent when a request
+    /// ends, of what was dropped since the last.
+    ConsoleDropped {
+        /// How many lines.
+        lines: u64,
+        /// How much text they had, in bytes.
+        bytes: u64,
+    },
     /// The evaluation or invocation has ended, and so have the asynchronous calls that it made; those of one that failed
     /// are given up.
     Done {
@@ -274,7 +282,7 @@ pub struct LayerReport {
     pub fix: String,
 }
 
-/// How much console text one request may send; what goes beyond is dropped, by the worker for the guest's sake and by the
+/// How much console text one request may send; what goes beyond is dropped and counted, by the worker for the guest's sake and by the
 /// host for its own.
 pub const CONSOLE_BYTES: usize = 1 << 20;
 /// What a line of the console counts beside its text.
@@ -293,6 +301,8 @@ pub enum ConsoleLevel {
     Warn,
     /// `console.error`.
     Error,
+    /// None: the host's own note that lines were dropped. A worker cannot send it.
+    Dropped,
 }
 
 /// Why an evaluation has no value. After each of these the worker is usable again.

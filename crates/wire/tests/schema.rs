@@ -121,6 +121,7 @@ fn worker_messages_look_like_this() {
         (console(ConsoleLevel::Warn), "83 03 03 6174"),
         (console(ConsoleLevel::Error), "83 03 04 6174"),
         (WorkerMessage::Waiting { taken: 2 }, "82 05 02"),
+        (WorkerMessage::ConsoleDropped { lines: 3, bytes: 24 }, "83 06 03 1818"),
         (done(Ok(Value::Number(2.0))), "84 04 07 82 00 02 80"),
         (done(Ok(function)), "84 04 07 82 00 d827 82 03 6167 80"),
         (done(Ok(stream)), "84 04 07 82 00 d827 82 03 00 80"),

@@ -108,6 +108,8 @@ struct Worker {
     last_call: Cell<u64>,
     /// How much may be written to the console until nothing runs or waits.
     console_left: Cell<usize>,
+    /// How many lines, and how many bytes of text, were not written since that was told.
+    console_dropped: Cell<(u64, u64)>,
     /// Requests, answers to asynchronous calls, and cancellations that were taken so far.
     taken: Cell<u64>,
     /// The requests on whose behalf the guest runs now, innermost last.
@@ -135,6 +137,7 @@ impl Worker {
             limits: start.limits,
             last_call: Cell::new(0),
             console_left: Cell::new(CONSOLE_BYTES),
+            console_dropped: Cell::default(),
             taken: Cell::new(0),
             running: RefCell::default(),
             cancelled: RefCell::default(),
@@ -310,6 +313,11 @@ impl Worker {
     /// Queues an outcome, or why it cannot cross after all.
     fn queue_done(&self, id: u64, outcome: Result<Value, Failure>, unhandled: Vec<JsError>) {
         let mut link = self.link.borrow_mut();
+        let (lines, bytes) = self.console_dropped.take();
+        if lines > 0 {
+            // A message of two numbers is within every bound.
+            let _ = link.queue(&WorkerMessage::ConsoleDropped { lines, bytes });
+        }
         let mut done = WorkerMessage::Done { id, outcome, unhandled };
         if let Err(error) = link.queue(&done) {
             if let WorkerMessage::Done { outcome, .. } = &mut done {
@@ -355,7 +363,11 @@ impl Worker {
                 // A line is cut to its bound, so it has no budget to pass.
                 let _ = self.link.borrow_mut().send(&WorkerMessage::Console { level, text });
             }
-            None => self.console_left.set(0),
+            None => {
+                self.console_left.set(0);
+                let (lines, bytes) = self.console_dropped.get();
+                self.console_dropped.set((lines + 1, bytes + text.len_bytes() as u64));
+            }
         }
     }
 

@@ -37,6 +37,7 @@ pub(crate) struct Request {
     /// Its asynchronous calls that have not been answered.
     pub(crate) in_flight: u64,
     pub(crate) console_bytes: usize,
+    pub(crate) console_notes: u32,
     pub(crate) stopping: Option<Stopping>,
     /// Whether it asks a stream, which may then have ended.
     pub(crate) asks_stream: bool,
@@ -52,6 +53,7 @@ impl Request {
             calls: 0,
             in_flight: 0,
             console_bytes: 0,
+            console_notes: 0,
             stopping: None,
             asks_stream: false,
         }

@@ -328,6 +328,7 @@ fn only_a_stream_that_was_asked_can_end() {
 #[test]
 fn a_stream_of_the_host_is_asked_by_an_asynchronous_call() {
     let (mut session, id) = running(&Options::default());
+    session.streams().store(true, Ordering::Relaxed);
     let arguments = vec![Value::Number(1.0), Value::Number(0.0)];
     let ask = WorkerMessage::Call { id: 1, request: id, function: STREAMS, arguments: arguments.clone() };
     hear(&mut session, &ask);
@@ -335,4 +336,11 @@ fn a_stream_of_the_host_is_asked_by_an_asynchronous_call() {
     assert_eq!(session.next_event(at(1)), Ok(Some(Event::Call(expected))));
     let unknown = WorkerMessage::Call { id: 2, request: id, function: STREAMS - 1, arguments: vec![] };
     assert!(violation(&mut session, &unknown).starts_with("a call of function"));
+}
+
+#[test]
+fn without_streams_of_the_host_none_is_asked() {
+    let (mut session, id) = running(&Options::default());
+    let ask = WorkerMessage::Call { id: 1, request: id, function: STREAMS, arguments: vec![] };
+    assert!(violation(&mut session, &ask).starts_with("a call of function"));
 }

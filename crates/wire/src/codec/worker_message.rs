@@ -19,6 +19,7 @@ const CALL: u64 = 2;
 const CONSOLE: u64 = 3;
 const DONE: u64 = 4;
 const WAITING: u64 = 5;
+const CONSOLE_DROPPED: u64 = 6;
 
 const DONE_VALUE: u64 = 0;
 const DONE_JS: u64 = js_error::ERROR;
@@ -31,7 +32,7 @@ const DONE_CANNOT_WAIT: u64 = 7;
 const DONE_UNKNOWN_FUNCTION: u64 = 8;
 const DONE_STREAM_ENDED: u64 = 9;
 
-/// The number of each level, which is also its place in this list.
+/// The number of each level that a worker can send, which is also its place in this list.
 const LEVELS: [ConsoleLevel; 5] =
     [ConsoleLevel::Debug, ConsoleLevel::Log, ConsoleLevel::Info, ConsoleLevel::Warn, ConsoleLevel::Error];
 
@@ -62,6 +63,12 @@ impl Message for WorkerMessage {
             Self::Waiting { taken } => {
                 writer.record(WAITING, 1);
                 writer.unsigned(*taken);
+                Ok(())
+            }
+            Self::ConsoleDropped { lines, bytes } => {
+                writer.record(CONSOLE_DROPPED, 2);
+                writer.unsigned(*lines);
+                writer.unsigned(*bytes);
                 Ok(())
             }
             Self::Console { level, text } => {
@@ -102,6 +109,9 @@ impl Message for WorkerMessage {
                     level: reader.choice("console level", &LEVELS)?,
                     text: reader.text("a console line", CONSOLE_BYTES)?,
                 }),
+                (CONSOLE_DROPPED, 2) => {
+                    Ok(Self::ConsoleDropped { lines: reader.unsigned()?, bytes: reader.unsigned()? })
+                }
                 (DONE, 3) => Ok(Self::Done {
                     id: reader.unsigned()?,
                     outcome: read_outcome(reader)?,

@@ -232,6 +232,8 @@ pub(crate) fn worker_message() -> impl Strategy<Value = WorkerMessage> {
             |(id, request, function, arguments)| WorkerMessage::Call { id, request, function, arguments }
         ),
         any::<u64>().prop_map(|taken| WorkerMessage::Waiting { taken }),
+        (any::<u64>(), any::<u64>())
+            .prop_map(|(lines, bytes)| WorkerMessage::ConsoleDropped { lines, bytes }),
         (level, text()).prop_map(|(level, text)| WorkerMessage::Console { level, text }),
         (
             any::<u64>(),

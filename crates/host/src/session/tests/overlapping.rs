@@ -283,3 +283,23 @@ fn lines_of_the_console_have_a_bound_even_when_they_are_empty() {
     }
     assert_eq!(taken, CONSOLE_BYTES / CONSOLE_LINE_BYTES);
 }
+
+#[test]
+fn a_note_on_console_text_that_was_dropped_is_the_hosts_own_and_comes_only_so_often() {
+    let (mut session, _) = mixed(&Options { console: true, ..Options::default() });
+    let mut taken = 0;
+    for _ in 0..1000 {
+        hear(&mut session, &WorkerMessage::ConsoleDropped { lines: 2, bytes: 7 });
+        match session.next_event(at(0)).unwrap() {
+            Some(Event::Console { level: ConsoleLevel::Dropped, text }) => {
+                assert!(text.display_safe().contains("2 more lines, 7 bytes"));
+                taken += 1;
+            }
+            other => assert_eq!(other, None),
+        }
+    }
+    assert_eq!(taken, MAX_CONSOLE_NOTES);
+    let (mut session, _) = mixed(&Options::default());
+    let note = WorkerMessage::ConsoleDropped { lines: 2, bytes: 7 };
+    assert!(violation(&mut session, &note).starts_with("a note on console text"));
+}
