@@ -73,7 +73,7 @@ def test_items_are_values_of_every_kind(rt: AnyRuntime) -> None:
 def test_streams_are_found_wherever_values_are(rt: AnyRuntime) -> None:
     value = rt.eval(f"{COUNT} ({{rows: count(2), list: [count(3)], map: new Map([['k', count(1)]])}})")
     assert [list(value["rows"]), list(value["list"][0]), list(value["map"]["k"])] == [[0, 1], [0, 1, 2], [0]]
-    given = []
+    given: list[Any] = []
     rt.bind_function("give", given.append)
     rt.eval("give({s: count(2)})")
     assert list(given[0]["s"]) == [0, 1]
@@ -239,7 +239,7 @@ def test_each_item_is_bounded_by_itself(door: Any) -> None:
         stream = rt.eval(
             "(async function* () { for (let i = 0; i < 50; i++) yield 'x'.repeat(9e4); yield 'x'.repeat(11e4) })()"
         )
-        sizes = []
+        sizes: list[int] = []
         with pytest.raises(ConversionError, match="bytes"):
             sizes.extend(len(item) for item in iter(stream))
         assert rt.eval("1 + 1") == 2
@@ -263,7 +263,7 @@ def test_each_item_has_the_timeout_of_an_evaluation(isolated: IsolatedRuntime) -
 
 
 def test_a_limit_of_items_ends_a_stream_that_has_more(rt: AnyRuntime) -> None:
-    taken = []
+    taken: list[int] = []
     with pytest.raises(StreamLimitExceeded) as caught:
         taken.extend(item for item in rt.eval(GUARDED).limit(10))
     assert caught.value.kind == "stream_limit"
@@ -392,9 +392,9 @@ def test_asking_twice_at_a_time_is_refused(isolated_kind: type[Any], run_on_loop
             await rt.start()
         rt.bind_function("work", gauge)
         stream = await rt.eval_async("(async function* () { yield await work(1) })()")
-        first, second = await asyncio.gather(anext(stream), anext(stream), return_exceptions=True)
-        assert first == 1
-        assert isinstance(second, InvalidInput)
+        answers: list[Any] = await asyncio.gather(anext(stream), anext(stream), return_exceptions=True)
+        assert answers[0] == 1
+        assert isinstance(answers[1], InvalidInput)
         rt.close()
 
     run_on_loop(main())

@@ -372,15 +372,15 @@ class PrivateLoop:
             if self._closed:
                 self.close()
 
-    def run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine to its end on this thread."""
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, Any], timeout: float | None) -> Any:
+        """Run a coroutine to its end on this thread; past the timeout, in seconds, it is cancelled."""
         task = None
         try:
             refuse_inside_a_loop()
             with self._lock:
                 if self._loop is None:
                     self._loop = asyncio.new_event_loop()
-                task = self._loop.create_task(coroutine)
+                task = self._loop.create_task(asyncio.wait_for(coroutine, timeout))
                 return self._run_task(self._loop, task)
         finally:
             if task is None:

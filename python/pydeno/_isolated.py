@@ -159,6 +159,12 @@ class IsolatedBase(RuntimeBase):
         self._examine(core, stacklevel + 1)
         self._own(core)
 
+    def _longest_wait(self) -> float | None:
+        options = self._options
+        # The core looks at the last two when the item is there.
+        waits: list[float | None] = [self._tool_timeout, options["max_host_wait"], options["request_timeout"]]
+        return min(wait for wait in waits if wait is not None)
+
     @property
     def sandbox_layers(self) -> list[SandboxLayer]:
         """Every layer with what was checked."""

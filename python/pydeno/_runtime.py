@@ -539,7 +539,11 @@ class RuntimeBase:
         return self._loop_of_its_own().run(self._driver_for, begin)
 
     def _run_on_private_loop(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        return self._loop_of_its_own().run_coroutine(coroutine)
+        return self._loop_of_its_own().run_coroutine(coroutine, self._longest_wait())
+
+    def _longest_wait(self) -> float | None:
+        """How long an evaluation without an event loop may wait for an item of an async iterable, in seconds."""
+        return self._tool_timeout
 
     def _loop_of_its_own(self) -> PrivateLoop:
         if self._private_loop is None:

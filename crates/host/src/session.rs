@@ -450,7 +450,9 @@ impl Session {
                 let within = oldest.console_bytes <= CONSOLE_BYTES;
                 Ok(within.then_some(Event::Console { level, text }))
             }
-            (State::Running { .. }, WorkerMessage::ConsoleDropped { lines, bytes }) if self.limits.console => {
+            (State::Running { .. }, WorkerMessage::ConsoleDropped { lines, bytes })
+                if self.limits.console =>
+            {
                 let Some(oldest) = self.requests.first_mut() else { return Ok(None) };
                 oldest.console_notes += 1;
                 let told = oldest.console_notes <= MAX_CONSOLE_NOTES;
