@@ -392,7 +392,7 @@ def test_asking_twice_at_a_time_is_refused(isolated_kind: type[Any], run_on_loop
             await rt.start()
         rt.bind_function("work", gauge)
         stream = await rt.eval_async("(async function* () { yield await work(1) })()")
-        answers: list[Any] = await asyncio.gather(anext(stream), anext(stream), return_exceptions=True)
+        answers: tuple[Any, Any] = await asyncio.gather(anext(stream), anext(stream), return_exceptions=True)
         assert answers[0] == 1
         assert isinstance(answers[1], InvalidInput)
         rt.close()

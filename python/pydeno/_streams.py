@@ -108,6 +108,10 @@ class HostStreams:
                 return ()
             try:
                 item = await source.next()
+            except GeneratorExit:
+                # The loop is gone, and with it everybody who could wait.
+                self._sources.pop(handle, None)
+                raise
             except BaseException:
                 self._sources.pop(handle, None)
                 # What it raises is what the script is told; that it cannot be closed, too, is not.

@@ -89,7 +89,7 @@ impl Refusal {
                 "is an object of a built-in class that shows nothing of itself; return what it stands for"
             }
             Self::TooManyFunctions => {
-                "is one function more than the host holds at a time; let it release some"
+                "is one function or stream more than the host holds at a time; let it release some"
             }
             Self::Unreadable => "could not be read from this version of the engine",
         }

@@ -496,7 +496,7 @@ impl InProcessRuntime {
     /// The outcome of a request that nothing is left to wait for.
     fn finish<'py>(&self, py: Python<'py>, inner: &Inner, request: u64) -> PyResult<Bound<'py, PyAny>> {
         if inner.shared.running.borrow().is_empty() {
-            self.serve_streams(py, inner, request)?;
+            inner.serve_streams(py, request)?;
         }
         let mut all = inner.shared.ended.borrow_mut();
         let mine = all.iter().position(|ended| ended.request == request).map(|index| all.remove(index));
@@ -508,25 +508,6 @@ impl InProcessRuntime {
         inner.shared.give_up(request);
         let what = "an asynchronous host function was called; await eval_async".to_owned();
         Err(errors::from_host(py, &Error::InvalidInput { what }))
-    }
-
-    /// Asks streams of the host for as long as the request waits for one.
-    fn serve_streams(&self, py: Python<'_>, inner: &Inner, request: u64) -> PyResult<()> {
-        let shared = &inner.shared;
-        while !shared.has_ended(request) {
-            let Some(started) = shared.take_stream_call(request) else { break };
-            match shared.callbacks.call(py, STREAMS, &started.arguments) {
-                Ok(outcome) => inner.settle(py, started.call, outcome),
-                Err(escaped) => {
-                    shared.escaped.borrow_mut().entry(request).or_insert(escaped);
-                    let isolate = inner.isolate(py)?;
-                    isolate.cancel(request);
-                    shared.give_up(request);
-                    shared.collect(py, &isolate);
-                }
-            }
-        }
-        Ok(())
     }
 
     fn outcome<'py>(&self, py: Python<'py>, inner: &Inner, ended: Ended) -> PyResult<Bound<'py, PyAny>> {
@@ -552,6 +533,25 @@ impl InProcessRuntime {
 impl Inner {
     fn isolate(&self, py: Python<'_>) -> PyResult<Rc<Isolate>> {
         self.isolate.borrow().clone().ok_or_else(|| errors::from_host(py, &Error::Closed))
+    }
+
+    /// Asks streams of the host for as long as the request waits for one.
+    fn serve_streams(&self, py: Python<'_>, request: u64) -> PyResult<()> {
+        let shared = &self.shared;
+        while !shared.has_ended(request) {
+            let Some(started) = shared.take_stream_call(request) else { break };
+            match shared.callbacks.call(py, STREAMS, &started.arguments) {
+                Ok(outcome) => self.settle(py, started.call, outcome),
+                Err(escaped) => {
+                    shared.escaped.borrow_mut().entry(request).or_insert(escaped);
+                    let isolate = self.isolate(py)?;
+                    isolate.cancel(request);
+                    shared.give_up(request);
+                    shared.collect(py, &isolate);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Settles a call and runs what that sets going. An answer to a runtime that is closed is nobody's concern.

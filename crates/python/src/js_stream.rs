@@ -133,7 +133,8 @@ impl JsStream {
     }
 
     /// Lets go of the script's object without running any of it.
-    fn _release(&self) {
+    #[pyo3(name = "_release")]
+    fn release(&self) {
         self.ended.store(true, Ordering::Relaxed);
         if self.open.swap(false, Ordering::Relaxed) {
             self.home.release(self.handle);
@@ -178,6 +179,6 @@ impl JsStream {
 
 impl Drop for JsStream {
     fn drop(&mut self) {
-        self._release();
+        self.release();
     }
 }

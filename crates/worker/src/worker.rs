@@ -357,17 +357,14 @@ impl Worker {
     /// time.
     fn tell_console(&self, level: ConsoleLevel, text: Text) {
         let line = text.len_bytes() + CONSOLE_LINE_BYTES;
-        match self.console_left.get().checked_sub(line) {
-            Some(left) => {
-                self.console_left.set(left);
-                // A line is cut to its bound, so it has no budget to pass.
-                let _ = self.link.borrow_mut().send(&WorkerMessage::Console { level, text });
-            }
-            None => {
-                self.console_left.set(0);
-                let (lines, bytes) = self.console_dropped.get();
-                self.console_dropped.set((lines + 1, bytes + text.len_bytes() as u64));
-            }
+        if let Some(left) = self.console_left.get().checked_sub(line) {
+            self.console_left.set(left);
+            // A line is cut to its bound, so it has no budget to pass.
+            let _ = self.link.borrow_mut().send(&WorkerMessage::Console { level, text });
+        } else {
+            self.console_left.set(0);
+            let (lines, bytes) = self.console_dropped.get();
+            self.console_dropped.set((lines + 1, bytes + text.len_bytes() as u64));
         }
     }
 
