@@ -19,7 +19,9 @@ from pathlib import Path
 # Majors of CBOR, and the numbers of the protocol's messages.
 UNSIGNED, TEXT, ARRAY = 0, 3, 4
 LISTENING, SPAWNED, EXITED = 0, 2, 4
-READY, CALL, CONSOLE, DONE, WAITING = 0, 2, 3, 4, 5
+READY, CALL, CONSOLE, DONE, WAITING, CONSOLE_DROPPED = 0, 2, 3, 4, 5, 6
+# The function by which streams of the host are asked, and the outcome of a stream that has ended.
+STREAMS, STREAM_ENDED = (1 << 32) - 1, 9
 # What the host has bound: a function that returns at once, and one that returns when the worker is gone.
 NOTHING, WAIT = 0, 1
 
@@ -138,6 +140,9 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "waits for nothing": sends(message(WAITING, 1)),
     "waits again and again": floods(message(WAITING, 0) * 1000),
     "calls without an end": floods(message(CALL, 1, 1, NOTHING, []) * 1000),
+    "asks for streams that nobody gave": sends(message(CALL, 1, 1, STREAMS, [1, 0])),
+    "ends a stream that nobody asked": sends(message(DONE, 1, [STREAM_ENDED], [])),
+    "floods the notes on its console": floods(message(CONSOLE_DROPPED, 1, 1) * 1000),
     "floods the console": floods(message(CONSOLE, 1, "x" * 1000) * 100),
     "dribbles": sends((1 << 20).to_bytes(4, "little"), floods(b"\x80", pause=0.001)),
     "hangs up in a word": sends(b"\x10\0", leave),

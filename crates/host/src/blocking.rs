@@ -19,6 +19,9 @@ use crate::watch::Verdict;
 
 /// How often a long wait looks whether the caller was interrupted.
 const WAIT: Duration = Duration::from_millis(100);
+/// After how many reads that brought something the monitor is to look, also where none had to wait: a worker that never stops
+/// talking never lets the caller wait.
+const TALKATIVE: u32 = 16;
 /// How long an interrupted script has to stop before its worker is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -34,7 +37,7 @@ pub(crate) fn run<'a>(
     }
     let before = runtime.hold();
     let mut evaluation =
-        Evaluation { runtime, guard: Some(guard), request, host, interrupted_at: None, held: None };
+        Evaluation { runtime, guard: Some(guard), request, host, interrupted_at: None, held: None, reads: 0 };
     let outcome = evaluation.run();
     let guard = evaluation.guard.take();
     drop(evaluation);
@@ -60,6 +63,8 @@ struct Evaluation<'a, 'h> {
     interrupted_at: Option<Nanos>,
     /// While the calling thread sleeps.
     held: Option<Held>,
+    /// How often something was read.
+    reads: u32,
 }
 
 impl Evaluation<'_, '_> {
@@ -175,7 +180,13 @@ impl Evaluation<'_, '_> {
         let runtime = self.runtime;
         loop {
             match self.link()?.read(RecvFlags::empty()).map_err(|_| runtime.lost())? {
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    self.reads = self.reads.wrapping_add(1);
+                    if self.reads.is_multiple_of(TALKATIVE) {
+                        runtime.supervisor.monitor().ensure_awake();
+                    }
+                    return Ok(());
+                }
                 Err(Errno::AGAIN) => self.wait(PollFlags::IN)?,
                 Err(_) => {
                     self.look_after_the_caller()?;
