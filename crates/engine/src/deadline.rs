@@ -1,6 +1,6 @@
 //! When an evaluation is stopped from inside, and how its own fault is told from the engine's words.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -79,7 +79,8 @@ impl From<Stop> for Failure {
 /// The soft deadline of an isolate: armed while guest code runs, asleep otherwise.
 pub(crate) struct Deadline {
     question: Rc<Question>,
-    watchdog: Option<Watchdog>,
+    /// Empty where the engine cannot be asked, and until [`start`](Self::start).
+    watchdog: OnceCell<Watchdog>,
     asked_soon: Cell<Option<Instant>>,
     looked: Cell<Option<Instant>>,
 }
@@ -111,7 +112,7 @@ pub(crate) struct Bounds {
 }
 
 impl Deadline {
-    /// The deadline of this context.
+    /// The deadline of this context, which nobody looks at before it is [started](Self::start).
     pub(crate) fn new(context: &Context) -> Self {
         let question = Rc::new(Question {
             context: context.clone(),
@@ -127,8 +128,18 @@ impl Deadline {
             cancelled: Cell::new(None),
             everything: Cell::new(false),
         });
-        let watchdog = Watchdog::start(context, Rc::clone(&question) as Rc<dyn Interrupt>);
-        Self { question, watchdog, asked_soon: Cell::new(None), looked: Cell::new(None) }
+        Self { question, watchdog: OnceCell::new(), asked_soon: Cell::new(None), looked: Cell::new(None) }
+    }
+
+    /// Has the engine look at it from now on, which takes a thread of the engine's.
+    pub(crate) fn start(&self) {
+        let question = Rc::clone(&self.question) as Rc<dyn Interrupt>;
+        if self.watchdog.get().is_none()
+            && let Some(watchdog) = Watchdog::start(&self.question.context, question)
+        {
+            // It was empty a moment ago, on this thread.
+            let _ = self.watchdog.set(watchdog);
+        }
     }
 
     /// The guest's time so far.
@@ -168,7 +179,7 @@ impl Deadline {
         }
         if stop.is_some()
             && depth == 0
-            && let Some(watchdog) = &self.watchdog
+            && let Some(watchdog) = self.watchdog.get()
         {
             watchdog.ask_at_the_usual_pace();
         }
@@ -220,7 +231,7 @@ impl Deadline {
     pub(crate) fn ask_soon(&self) {
         let now = Instant::now();
         let asked = self.asked_soon.get().is_some_and(|asked| now.duration_since(asked) < SOON_SPACING);
-        if !asked && let Some(watchdog) = &self.watchdog {
+        if !asked && let Some(watchdog) = self.watchdog.get() {
             self.asked_soon.set(Some(now));
             watchdog.ask_soon();
         }

@@ -40,6 +40,9 @@ pub struct IsolateOptions {
     pub surface: Surface,
     /// What `Math.random` draws from.
     pub random: RandomSource,
+    /// Whether the process is to be forked, and the isolate to go on in the forks. Until
+    /// [`Isolate::go_on_in_fork`] it has no thread that watches deadlines, so nothing it runs is stopped from inside.
+    pub for_forks: bool,
 }
 
 /// Why an isolate could not be made. The engine is as usable as before.
@@ -90,7 +93,7 @@ impl std::error::Error for IsolateError {
 ///
 /// What the guest declared stays for the next request. After every [`Failure`] the isolate is usable again. In a fork
 /// of its process it must be left alone, also by its destructor: the engine's thread that watches the deadline is not
-/// there.
+/// there. Only one that was made [for forks](IsolateOptions::for_forks) goes on in them.
 ///
 /// # Requests
 ///
@@ -157,10 +160,29 @@ impl Isolate {
             positions: Positions::default(),
             modules: Modules::default(),
         });
+        if !options.for_forks {
+            shared.deadline.start();
+        }
         let random = Generator::new(options.random).map_err(IsolateError::Random)?;
         functions.push(random.install(&context, &shared.prelude));
         functions.push(unhandled_rejections::watch(&context, &shared));
         Ok(Self { functions: RefCell::new(functions), random, shared, context })
+    }
+
+    /// Makes an isolate that came with a fork this process's own: its deadlines are watched, and `Math.random`, also as
+    /// somebody has kept it, draws from `random`. With `None` it goes on where it stopped, alike in every fork.
+    ///
+    /// The process that was forked must have had one thread, which with the JIT off it has.
+    ///
+    /// # Errors
+    ///
+    /// [`IsolateError::Random`]; no guest code may run then.
+    pub fn go_on_in_fork(&self, random: Option<RandomSource>) -> Result<(), IsolateError> {
+        if let Some(random) = random {
+            self.random.renew(random).map_err(IsolateError::Random)?;
+        }
+        self.shared.deadline.start();
+        Ok(())
     }
 
     /// Gives the guest a `console` with `debug`, `log`, `info`, `warn` and `error`, whose lines the hook receives. There

@@ -82,6 +82,12 @@ impl Generator {
         Ok(Self { state: Rc::new(Cell::new(source.state()?)), is_seeded })
     }
 
+    /// Draws from this from now on.
+    pub(crate) fn renew(&self, source: RandomSource) -> io::Result<()> {
+        self.0.set(source.state()?);
+        Ok(())
+    }
+
     /// Begins anew.
     pub(crate) fn seed(&self, seed: u64) {
         self.state.set(split_mix(seed));
