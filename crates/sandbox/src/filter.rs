@@ -4,11 +4,15 @@
 //! either answers or looks at arguments. Every jump of the language goes forward and most reach 255 instructions, so the
 //! program is written from its end: what is jumped to already stands.
 
+use std::collections::BTreeMap;
+
 use libc::{
     BPF_ABS, BPF_ALU, BPF_AND, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter,
 };
 
-use crate::syscalls::{ABSENT, ALLOWED, Condition, FATAL, Group, NONE, Outcome, REFUSED, Test};
+use crate::syscalls::{
+    ABSENT, ALLOWED, Condition, Entry, FATAL, Group, NONE, Outcome, REFUSED, TEMPLATE, Test,
+};
 
 /// A machine whose calls a filter knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,22 +58,47 @@ const ARGUMENTS: u32 = 16;
 /// Numbers from here on are calls of `x86_64`'s x32 interface.
 const X32: u32 = 0x4000_0000;
 
+/// Whose calls a program judges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A process that runs guest code.
+    Worker,
+    /// A process that has run trusted code and forks workers.
+    Template,
+}
+
+impl Role {
+    /// The tables of what is allowed.
+    fn allowed(self) -> &'static [&'static [Entry]] {
+        match self {
+            Self::Worker => &[ALLOWED],
+            Self::Template => &[ALLOWED, TEMPLATE],
+        }
+    }
+}
+
 /// The call numbers from `start` to the next range's start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Range {
     start: u32,
     answer: Answer,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Answer {
     Always(Outcome),
-    AllowIf(&'static [Condition]),
+    /// Allowed if all conditions of one of these hold.
+    AllowIf(Vec<&'static [Condition]>),
 }
 
-/// The program for a process with this id.
+/// The program for a worker with this process id.
 pub fn compile(architecture: Architecture, process: u32) -> Vec<sock_filter> {
-    let ranges = ranges(architecture);
+    compile_for(Role::Worker, architecture, process)
+}
+
+/// The program for a process of this role with this id.
+pub fn compile_for(role: Role, architecture: Architecture, process: u32) -> Vec<sock_filter> {
+    let ranges = ranges(role, architecture);
     let mut program = Program { reversed: Vec::with_capacity(512), returns: [None; 4], process };
     let search = program.search(&ranges);
     let load_number = program.push(BPF_LD | BPF_W | BPF_ABS, NUMBER);
@@ -82,35 +111,42 @@ pub fn compile(architecture: Architecture, process: u32) -> Vec<sock_filter> {
     program.reversed
 }
 
-/// All numbers, in ranges of one answer.
-fn ranges(architecture: Architecture) -> Vec<Range> {
-    let number = |numbers| architecture.number(numbers);
-    let groups = [FATAL, REFUSED, ABSENT].into_iter().flatten();
-    let grouped = groups.flat_map(|Group { outcome, calls, .. }| {
-        calls.iter().map(|(_, numbers)| (*numbers, Answer::Always(*outcome)))
-    });
-    let allowed = ALLOWED.iter().map(|entry| match entry.conditions {
-        [] => (entry.numbers, Answer::Always(Outcome::Allow)),
-        conditions => (entry.numbers, Answer::AllowIf(conditions)),
-    });
-    let mut known: Vec<Range> = allowed
-        .chain(grouped)
-        .filter_map(|(numbers, answer)| number(numbers).map(|start| Range { start, answer }))
-        .collect();
-    known.sort_unstable_by_key(|range| range.start);
+/// What is answered to every number that stands in a table.
+fn answers(role: Role, architecture: Architecture) -> BTreeMap<u32, Answer> {
+    let mut answers = BTreeMap::new();
+    for Group { outcome, calls, .. } in [FATAL, REFUSED, ABSENT].into_iter().flatten() {
+        for (_, numbers) in *calls {
+            if let Some(number) = architecture.number(*numbers) {
+                answers.insert(number, Answer::Always(*outcome));
+            }
+        }
+    }
+    for entry in role.allowed().iter().copied().flatten() {
+        let Some(number) = architecture.number(entry.numbers) else { continue };
+        match (answers.get_mut(&number), entry.conditions) {
+            (Some(Answer::Always(Outcome::Allow)), _) => {}
+            (_, []) => drop(answers.insert(number, Answer::Always(Outcome::Allow))),
+            (Some(Answer::AllowIf(alternatives)), conditions) => alternatives.push(conditions),
+            (_, conditions) => drop(answers.insert(number, Answer::AllowIf(vec![conditions]))),
+        }
+    }
+    answers
+}
 
-    let mut ranges: Vec<Range> = Vec::with_capacity(known.len());
-    let mut add = |start, answer| match (ranges.last(), answer) {
-        (Some(Range { answer: Answer::Always(last), .. }), Answer::Always(next)) if *last == next => {}
+/// All numbers, in ranges of one answer.
+fn ranges(role: Role, architecture: Architecture) -> Vec<Range> {
+    let mut ranges: Vec<Range> = Vec::new();
+    let mut add = |start, answer| match (ranges.last(), &answer) {
+        (Some(Range { answer: Answer::Always(last), .. }), Answer::Always(next)) if last == next => {}
         _ => ranges.push(Range { start, answer }),
     };
     let mut next = 0;
-    for range in known {
-        if next < range.start {
+    for (number, answer) in answers(role, architecture) {
+        if next < number {
             add(next, Answer::Always(Outcome::Absent));
         }
-        add(range.start, range.answer);
-        next = range.start + 1;
+        add(number, answer);
+        next = number + 1;
     }
     add(next, Answer::Always(Outcome::Absent));
     if architecture == Architecture::X86_64 {
@@ -178,7 +214,13 @@ impl Program {
         match ranges {
             [] => unreachable!("every number lies in a range"),
             [Range { answer: Answer::Always(outcome), .. }] => self.answer(*outcome),
-            [Range { answer: Answer::AllowIf(conditions), .. }] => self.conditions(conditions),
+            [Range { answer: Answer::AllowIf(alternatives), .. }] => {
+                let refuse = self.answer(Outcome::Refuse);
+                alternatives
+                    .iter()
+                    .rev()
+                    .fold(refuse, |otherwise, conditions| self.conditions(conditions, otherwise))
+            }
             _ => {
                 let (below, above) = ranges.split_at(ranges.len() / 2);
                 let no = self.search(above);
@@ -188,23 +230,28 @@ impl Program {
         }
     }
 
-    /// Allows if all hold, refuses otherwise.
-    fn conditions(&mut self, conditions: &[Condition]) -> usize {
+    /// Allows if all hold, and goes on at `otherwise` if one does not.
+    fn conditions(&mut self, conditions: &[Condition], otherwise: usize) -> usize {
         let mut start = self.answer(Outcome::Allow);
         for condition in conditions.iter().rev() {
-            start = self.condition(*condition, start);
+            start = self.condition(*condition, start, otherwise);
         }
         start
     }
 
-    /// Goes on at `holds`, or refuses.
-    fn condition(&mut self, Condition { argument, test }: Condition, holds: usize) -> usize {
+    /// Goes on at `holds` or at `otherwise`.
+    fn condition(
+        &mut self,
+        Condition { argument, test }: Condition,
+        holds: usize,
+        otherwise: usize,
+    ) -> usize {
         // Little-endian on both architectures: the low half comes first.
         let low = ARGUMENTS + 8 * u32::from(argument);
         let high = low + 4;
         match test {
             Test::Int { mask, values } => {
-                let compare = self.compare_any(values, holds);
+                let compare = self.compare_any(values, holds, otherwise);
                 debug_assert_eq!(
                     compare + 1,
                     self.reversed.len(),
@@ -216,26 +263,26 @@ impl Program {
                 self.push(BPF_LD | BPF_W | BPF_ABS, low)
             }
             Test::OwnProcess => {
-                self.compare_any(&[self.process], holds);
+                self.compare_any(&[self.process], holds, otherwise);
                 self.push(BPF_LD | BPF_W | BPF_ABS, low)
             }
-            Test::Null => self.compare_both(low, high, 0, holds),
-            Test::Exactly(value) => self.compare_both(low, high, value, holds),
+            Test::Null => self.compare_both(low, high, 0, holds, otherwise),
+            Test::Exactly(value) => self.compare_both(low, high, value, holds, otherwise),
         }
     }
 
-    fn compare_any(&mut self, values: &[u32], holds: usize) -> usize {
-        let mut otherwise = self.answer(Outcome::Refuse);
+    fn compare_any(&mut self, values: &[u32], holds: usize, otherwise: usize) -> usize {
+        let mut start = otherwise;
         for &value in values {
-            otherwise = self.branch(BPF_JEQ, value, holds, otherwise);
+            start = self.branch(BPF_JEQ, value, holds, start);
         }
-        otherwise
+        start
     }
 
-    fn compare_both(&mut self, low: u32, high: u32, value: u64, holds: usize) -> usize {
-        self.compare_any(&[value as u32], holds);
+    fn compare_both(&mut self, low: u32, high: u32, value: u64, holds: usize, otherwise: usize) -> usize {
+        self.compare_any(&[value as u32], holds, otherwise);
         let low = self.push(BPF_LD | BPF_W | BPF_ABS, low);
-        self.compare_any(&[(value >> 32) as u32], low);
+        self.compare_any(&[(value >> 32) as u32], low, otherwise);
         self.push(BPF_LD | BPF_W | BPF_ABS, high)
     }
 }

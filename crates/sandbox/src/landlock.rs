@@ -52,21 +52,56 @@ pub(crate) enum LandlockError {
 
 /// Restricts the process to nothing and tries the canary.
 pub(crate) fn apply() -> Found<LandlockError> {
-    let abi = sys::landlock_abi().map_err(LandlockError::Absent)?;
-    let asked = abi.min(NEWEST_ABI);
-    let rights = LandlockRuleset {
-        handled_access_fs: rights(&FILE_RIGHTS, asked),
-        handled_access_net: rights(&NET_RIGHTS, asked),
-        scoped: rights(&SCOPES, asked),
-    };
-    let ruleset = sys::landlock_ruleset(&rights, ruleset_size(asked)).map_err(LandlockError::Create)?;
+    let Ruleset { abi, asked, descriptor } = Ruleset::new()?;
     canary().map_err(LandlockError::NoCanary)?;
-    sys::landlock_restrict(&ruleset, if asked >= 7 { QUIET } else { 0 }).map_err(LandlockError::Restrict)?;
+    sys::landlock_restrict(&descriptor, flags(asked)).map_err(LandlockError::Restrict)?;
     match canary() {
         Ok(_) => Err(LandlockError::NotEnforced),
         Err(Errno::ACCESS) => Ok(describe(abi, asked)),
         Err(error) => Err(LandlockError::Doubtful(error)),
     }
+}
+
+/// Restricts a fork of a restricted process once more, to a domain of its own: it then counts its siblings among those
+/// outside. There is nothing left whose refusal would be new, so that the canary is still refused is all that can be seen.
+pub(crate) fn apply_in_fork() -> Found<LandlockError> {
+    let Ruleset { abi, asked, descriptor } = Ruleset::new()?;
+    sys::landlock_restrict(&descriptor, flags(asked)).map_err(LandlockError::Restrict)?;
+    match canary() {
+        Ok(_) => Err(LandlockError::NotEnforced),
+        Err(_) => Ok(format!(
+            "{}, and so it was in its template, whose domain is around its own",
+            describe(abi, asked)
+        )),
+    }
+}
+
+/// What is made to restrict a process with.
+struct Ruleset {
+    /// The kernel's interface.
+    abi: u32,
+    /// The interface of what is asked for.
+    asked: u32,
+    descriptor: OwnedFd,
+}
+
+impl Ruleset {
+    fn new() -> Result<Self, LandlockError> {
+        let abi = sys::landlock_abi().map_err(LandlockError::Absent)?;
+        let asked = abi.min(NEWEST_ABI);
+        let rights = LandlockRuleset {
+            handled_access_fs: rights(&FILE_RIGHTS, asked),
+            handled_access_net: rights(&NET_RIGHTS, asked),
+            scoped: rights(&SCOPES, asked),
+        };
+        let descriptor =
+            sys::landlock_ruleset(&rights, ruleset_size(asked)).map_err(LandlockError::Create)?;
+        Ok(Self { abi, asked, descriptor })
+    }
+}
+
+fn flags(asked: u32) -> u32 {
+    if asked >= 7 { QUIET } else { 0 }
 }
 
 /// The root directory exists everywhere, an empty root included.

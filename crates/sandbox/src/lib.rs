@@ -8,6 +8,8 @@
 //! - The **filter** is the seccomp program compiled from the table in [`syscalls`]. It answers a call with *allow*,
 //!   *refuse* (`EPERM`), *absent* (`ENOSYS`) or *kill* (the process dies with `SIGSYS`).
 //! - The **self-test** tries from inside what a guest would try. Anything that works refuses the start.
+//! - A **template** is a process that confines itself as a worker does, but may still fork. Its forks are workers: they
+//!   have its layers from the first moment, and add those that take the fork away again.
 //!
 //! # Order
 //!
@@ -44,6 +46,9 @@ mod sys;
 pub mod syscalls;
 
 use std::error::Error;
+use std::fmt;
+
+use filter::Role;
 
 pub use probe::kill_is_enforced;
 pub use report::{Layer, Refusal, Report, layer};
@@ -70,6 +75,28 @@ type Found<E> = Result<String, E>;
 /// process uses one of them, or its number, afterwards.
 #[allow(unsafe_code, reason = "descriptors are closed whoever owns them")]
 pub unsafe fn apply(request: &Request<'_>) -> Result<Report, Refusal> {
+    // SAFETY: passed on to the caller.
+    unsafe { confine(Role::Worker, request) }
+}
+
+/// As [`apply`], for a process that is to fork workers from then on. It can do what a worker can, and besides fork
+/// processes that do [`apply_in_fork`], and wait for them; nothing that would be a breach of the self-test.
+///
+/// # Errors
+///
+/// As `apply`.
+///
+/// # Safety
+///
+/// As `apply`.
+#[allow(unsafe_code, reason = "descriptors are closed whoever owns them")]
+pub unsafe fn apply_as_template(request: &Request<'_>) -> Result<Report, Refusal> {
+    // SAFETY: passed on to the caller.
+    unsafe { confine(Role::Template, request) }
+}
+
+#[allow(unsafe_code, reason = "descriptors are closed whoever owns them")]
+unsafe fn confine(role: Role, request: &Request<'_>) -> Result<Report, Refusal> {
     let mut progress = Progress { mode: request.mode, report: Report::default() };
     // SAFETY: the caller promises that no descriptor outside `keep` is used again.
     let process = unsafe { process::apply(request) };
@@ -95,7 +122,43 @@ pub unsafe fn apply(request: &Request<'_>) -> Result<Report, Refusal> {
     }
     progress.record(layer::NO_NEW_PRIVS, no_new_privs::apply())?;
     progress.record(layer::LANDLOCK, landlock::apply())?;
-    progress.record(layer::SECCOMP, seccomp::apply())?;
+    progress.record(layer::SECCOMP, seccomp::apply(role))?;
+    progress.record(layer::SELF_TEST, self_test::apply(request))?;
+    Ok(progress.report)
+}
+
+/// Makes a worker of this fork of a template: `template` is the report of [`apply_as_template`]. Namespaces, root, identity
+/// and the missing privileges came with the fork and stay shared; the process, a Landlock domain and the worker's filter
+/// are its own, and the whole self-test is done again. A layer that the template lacked is still missing, unless it is one
+/// of those.
+///
+/// # Errors
+///
+/// As [`apply`].
+///
+/// # Safety
+///
+/// As [`apply`].
+#[allow(unsafe_code, reason = "descriptors are closed whoever owns them")]
+pub unsafe fn apply_in_fork(request: &Request<'_>, template: &Report) -> Result<Report, Refusal> {
+    let mut progress = Progress { mode: request.mode, report: Report::default() };
+    // SAFETY: the caller promises that no descriptor outside `keep` is used again.
+    let process = unsafe { process::apply_in_fork(request) };
+    progress.record_floor(layer::PROCESS, process)?;
+    for name in [layer::EMPTY_ROOT, layer::PRIVILEGES, layer::NO_NEW_PRIVS] {
+        progress.inherit(name, template)?;
+    }
+    if request.mode == Mode::Off {
+        progress.inherit(layer::LANDLOCK, template)?;
+        progress.inherit(layer::SECCOMP, template)?;
+    } else {
+        if template.has(layer::LANDLOCK) {
+            progress.record(layer::LANDLOCK, landlock::apply_in_fork())?;
+        } else {
+            progress.inherit(layer::LANDLOCK, template)?;
+        }
+        progress.record(layer::SECCOMP, seccomp::apply(Role::Worker))?;
+    }
     progress.record(layer::SELF_TEST, self_test::apply(request))?;
     Ok(progress.report)
 }
@@ -133,6 +196,22 @@ impl Progress {
         cause
     }
 
+    /// Takes over what a template found about a layer that a fork cannot apply.
+    fn inherit(&mut self, name: &'static str, template: &Report) -> Result<(), Refusal> {
+        match template.layer(name) {
+            Some(found) if found.applied => {
+                let detail = format!("{}; shared with its template", found.detail);
+                self.report.layers.push(Layer { detail, ..found.clone() });
+                Ok(())
+            }
+            Some(found) => {
+                let missing = NotInherited { detail: found.detail.clone(), fix: found.fix.clone() };
+                self.record(name, Err(missing))
+            }
+            None => self.record(name, Err(NotInherited::not_reached())),
+        }
+    }
+
     fn refuse<E: Missing>(&mut self, name: &'static str, cause: E) -> Result<(), Refusal> {
         Err(Refusal::new(std::mem::take(&mut self.report), name, Box::new(cause)))
     }
@@ -144,5 +223,35 @@ impl Progress {
             detail: detail.to_owned(),
             fix: fix.to_owned(),
         });
+    }
+}
+
+/// A layer that a fork lacks because its template does.
+#[derive(Debug)]
+struct NotInherited {
+    detail: String,
+    fix: String,
+}
+
+impl NotInherited {
+    fn not_reached() -> Self {
+        Self {
+            detail: "its template did not come to it".to_owned(),
+            fix: "look at what the template reports".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for NotInherited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl Error for NotInherited {}
+
+impl Missing for NotInherited {
+    fn fix(&self) -> String {
+        self.fix.clone()
     }
 }

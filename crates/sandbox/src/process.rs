@@ -91,6 +91,31 @@ pub(crate) unsafe fn apply(request: &Request<'_>) -> Found<ProcessError> {
     Ok(detail)
 }
 
+/// Applies the layer to a fork of a template. The rest of the layer came with the fork: limits, signals that are ignored, the
+/// execution domain, the file mode mask and the mark that forbids dumps, which is looked at again.
+///
+/// # Safety
+///
+/// Nothing may use a descriptor outside [`Request::keep`] afterwards.
+#[allow(unsafe_code, reason = "descriptors are closed whoever owns them")]
+pub(crate) unsafe fn apply_in_fork(request: &Request<'_>) -> Found<ProcessError> {
+    setsid().map_err(ProcessError::Session)?;
+    die_with_parent(request.parent)?;
+    // SAFETY: passed on to the caller.
+    unsafe { close_others(request) }?;
+    limit("nofile", Resource::Nofile, request.limits.open_files)?;
+    let mut detail = format!(
+        "own session, ends with its template, {} descriptors open, {} descriptors at most, and what its template had",
+        request.keep.len(),
+        request.limits.open_files
+    );
+    if request.mode != Mode::Off {
+        check_undumpable()?;
+        detail.push_str(", not dumpable");
+    }
+    Ok(detail)
+}
+
 /// Whether this process has one thread. Asked without /proc, unless a container's filter keeps the question from the
 /// kernel.
 pub(crate) fn has_one_thread() -> bool {
@@ -115,6 +140,10 @@ pub(crate) fn set_dumpable(dumpable: bool) -> Result<(), ProcessError> {
 
 fn forbid_dumps() -> Result<(), ProcessError> {
     set_dumpable(false)?;
+    check_undumpable()
+}
+
+fn check_undumpable() -> Result<(), ProcessError> {
     match rustix::process::dumpable_behavior() {
         Ok(DumpableBehavior::NotDumpable) => Ok(()),
         Ok(_) => Err(ProcessError::StillDumpable),

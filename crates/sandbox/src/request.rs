@@ -29,6 +29,12 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Those of a template, whose namespaces its forks share: a descriptor for each, and the tasks of all. The kernel
+    /// lowers the first to what the process may have.
+    pub const TEMPLATE: Self = Self { open_files: 1 << 20, tasks: 8192 };
+}
+
 /// What [`apply`](crate::apply) is to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {

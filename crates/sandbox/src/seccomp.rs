@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::process::getpid;
 use rustix::thread::{SecureComputingMode, secure_computing_mode};
 
-use crate::filter::{Architecture, compile};
+use crate::filter::{Architecture, Role, compile_for};
 use crate::{Found, Missing, sys};
 
 /// Why the filter is not in force.
@@ -27,9 +27,10 @@ pub(crate) enum SeccompError {
     Answer { call: &'static str, wanted: Errno, found: Result<usize, Errno> },
 }
 
-/// Installs the filter on every thread and asks it two questions.
-pub(crate) fn apply() -> Found<SeccompError> {
-    let program = compile(Architecture::NATIVE, getpid().as_raw_pid().cast_unsigned());
+/// Installs the filter of this role on every thread and asks it two questions. A filter that is there already stays, and what
+/// either refuses is refused.
+pub(crate) fn apply(role: Role) -> Found<SeccompError> {
+    let program = compile_for(role, Architecture::NATIVE, getpid().as_raw_pid().cast_unsigned());
     match sys::install_filter(&program).map_err(SeccompError::Install)? {
         None => {}
         Some(thread) => return Err(SeccompError::Thread(thread)),
@@ -38,9 +39,14 @@ pub(crate) fn apply() -> Found<SeccompError> {
         SecureComputingMode::Filter => {}
         _ => return Err(SeccompError::NotFiltering),
     }
-    // SAFETY: reads a number, if it were allowed.
-    let refused = unsafe { sys::call(libc::SYS_getppid, [0; 5]) };
-    expect("getppid", Errno::PERM, refused)?;
+    let (call, number) = match role {
+        // A template's filter allows it: the answer is this filter's own.
+        Role::Worker => ("getppid", libc::SYS_getppid),
+        Role::Template => ("times", libc::SYS_times),
+    };
+    // SAFETY: reads a number, if it were allowed; without an address nothing is written.
+    let refused = unsafe { sys::call(number, [0; 5]) };
+    expect(call, Errno::PERM, refused)?;
     // SAFETY: without arguments the call fails even if it were allowed.
     let absent = unsafe { sys::call(libc::SYS_clone3, [0; 5]) };
     expect("clone3", Errno::NOSYS, absent)?;

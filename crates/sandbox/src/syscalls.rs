@@ -9,10 +9,12 @@
 mod allowed;
 mod fatal;
 mod refused;
+mod template;
 
 pub use allowed::ALLOWED;
 pub use fatal::FATAL;
 pub use refused::REFUSED;
+pub use template::TEMPLATE;
 
 /// The call does not exist on this architecture.
 pub const NONE: u32 = u32::MAX;

@@ -5,6 +5,7 @@
 
 mod attempts;
 mod confined;
+mod template;
 mod without;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,9 @@ parts!(
     confined_attempts_without_an_empty_root,
     confined_attempts_without_a_filter,
     unconfined_attempts,
+    attempts_in_a_fork_of_a_template,
+    attempts_in_a_fork_without_filters,
+    attempts_in_a_fork_without_layers_of_its_own,
 );
 
 /// The exit code of an attempt that worked, also of the programs that attempts execute.
@@ -33,16 +37,16 @@ const NOT_CONFINED: c_int = 201;
 const PATIENCE: u32 = 5;
 
 fn confined_attempts() {
-    run_all(|| be_confined(true));
+    run_all(|_| be_confined(true));
 }
 
 fn confined_attempts_without_an_empty_root() {
-    run_all(|| be_confined(false));
+    run_all(|_| be_confined(false));
 }
 
 /// The filter alone stops nearly everything; this shows what is left to the other layers.
 fn confined_attempts_without_a_filter() {
-    run_all(|| {
+    run_all(|_| {
         without(libc::SYS_seccomp, None, libc::EINVAL);
         confine(Mode::Auto, true)
             .is_ok_and(|report| !report.has(layer::SECCOMP) && report.has(layer::LANDLOCK))
@@ -51,7 +55,28 @@ fn confined_attempts_without_a_filter() {
 }
 
 fn unconfined_attempts() {
-    run_all(|| true);
+    run_all(|_| true);
+}
+
+/// What a fork of a template tries, and a sibling in the host's place to try it on.
+fn attempts_in_a_fork_of_a_template() {
+    run_all(|targets| template::become_fork(targets, Mode::Require, true) && std::fs::read_dir("/").is_err());
+}
+
+/// Without any filter the domains of Landlock are all that is between siblings of one user.
+fn attempts_in_a_fork_without_filters() {
+    run_those(is_at_a_sibling, |targets| {
+        without(libc::SYS_seccomp, None, libc::EINVAL);
+        template::become_fork(targets, Mode::Auto, true)
+    });
+}
+
+/// The control: neither a filter nor a domain of its own.
+fn attempts_in_a_fork_without_layers_of_its_own() {
+    run_those(is_at_a_sibling, |targets| {
+        without(libc::SYS_seccomp, None, libc::EINVAL);
+        template::become_fork(targets, Mode::Auto, false)
+    });
 }
 
 /// Confines this process and sees for itself that it is.
@@ -61,15 +86,19 @@ fn be_confined(empty_root: bool) -> bool {
         && std::fs::read_dir("/").is_err()
 }
 
-fn run_all(prepare: impl Fn() -> bool) {
+fn run_all(prepare: impl Fn(&mut Targets) -> bool) {
+    run_those(|_| true, prepare);
+}
+
+fn run_those(wanted: impl Fn(&str) -> bool, prepare: impl Fn(&mut Targets) -> bool) {
     let folder = std::path::PathBuf::from(format!("/tmp/pydeno-breach-{}", std::process::id()));
     std::fs::create_dir(&folder).expect("a folder of this part's own can be made");
-    let (targets, _listeners) = targets(&folder);
+    let (mut targets, _listeners) = targets(&folder);
     // The attempts are made by children; where the host restricts tracing to descendants, they may trace this one.
     // SAFETY: numbers only; any process may trace this one until it ends.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::MAX, 0, 0, 0) };
-    for attempt in attempts::all() {
-        say(&format!("{}|{}", attempt.name, in_fork(&targets, attempt, &prepare)));
+    for attempt in attempts::all().filter(|attempt| wanted(attempt.name)) {
+        say(&format!("{}|{}", attempt.name, in_fork(&mut targets, attempt, &prepare)));
     }
     std::fs::remove_dir_all(folder).expect("the folder can be removed");
 }
@@ -99,14 +128,14 @@ fn targets(folder: &std::path::Path) -> (Targets, [UnixListener; 2]) {
 }
 
 /// How an attempt in a fork ended: `breach`, `refused ERRNO`, `killed SIGNAL`.
-fn in_fork(targets: &Targets, attempt: &Attempt, prepare: &impl Fn() -> bool) -> String {
+fn in_fork(targets: &mut Targets, attempt: &Attempt, prepare: &impl Fn(&mut Targets) -> bool) -> String {
     // SAFETY: the part has one thread.
     let id = unsafe { libc::fork() };
     assert!(id >= 0, "{}", std::io::Error::last_os_error());
     if id == 0 {
         // SAFETY: sets a timer whose signal ends this process.
         unsafe { libc::alarm(PATIENCE) };
-        let code = if prepare() {
+        let code = if prepare(targets) {
             (attempt.run)(targets).map_or_else(|error| error, |()| BREACH)
         } else {
             NOT_CONFINED
@@ -216,4 +245,44 @@ fn every_attempt_works_where_there_is_no_sandbox() {
         }
     }
     assert!(ends.len() - forbidden > 40, "{said}");
+}
+
+/// What the kernel counts for all forks of a template together.
+const SHARED_WITH_SIBLINGS: [&str; 1] = ["start more tasks than a worker may have"];
+
+#[test]
+fn nothing_that_native_code_tries_in_a_fork_of_a_template_works_on_anything_outside_or_on_a_sibling() {
+    let said = run("attempts_in_a_fork_of_a_template").said();
+    let ends = ends(&said);
+    assert_eq!(ends.len(), attempts::all().count());
+    let worked: Vec<_> = ends.iter().filter(|(_, end)| !stopped(end)).collect();
+    assert!(
+        worked.iter().all(|(name, end)| SHARED_WITH_SIBLINGS.contains(name) && **end == "breach"),
+        "{worked:?}"
+    );
+}
+
+/// What is aimed at another process, here a sibling.
+const AT_A_SIBLING: [&str; 4] = [
+    "ask whether the host may be signalled",
+    "signal a thread of the host",
+    "trace the host",
+    "read the host's memory",
+];
+
+fn is_at_a_sibling(name: &str) -> bool {
+    AT_A_SIBLING.contains(&name)
+}
+
+#[test]
+fn where_the_filters_fail_a_domain_of_its_own_still_keeps_a_fork_from_its_siblings() {
+    let with = run("attempts_in_a_fork_without_filters").said();
+    let without = run("attempts_in_a_fork_without_layers_of_its_own").said();
+    let (with, without) = (ends(&with), ends(&without));
+    for name in AT_A_SIBLING {
+        assert!(stopped(with[name]), "{name}: {}", with[name]);
+    }
+    for name in &AT_A_SIBLING[..2] {
+        assert_eq!(without[name], "breach", "a control: {name}");
+    }
 }

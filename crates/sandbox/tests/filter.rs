@@ -3,8 +3,8 @@
 mod interpreter;
 
 use interpreter::{Call, run};
-use pydeno_sandbox::filter::{Architecture, compile};
-use pydeno_sandbox::syscalls::{ABSENT, ALLOWED, FATAL, Group, Outcome, REFUSED};
+use pydeno_sandbox::filter::{Architecture, Role, compile, compile_for};
+use pydeno_sandbox::syscalls::{ABSENT, ALLOWED, FATAL, Group, Outcome, REFUSED, TEMPLATE};
 
 const PROCESS: u32 = 4242;
 const BOTH: [Architecture; 2] = [Architecture::X86_64, Architecture::Aarch64];
@@ -235,4 +235,73 @@ fn the_program_fits_and_only_jumps_forward_within_itself() {
         assert!(program.len() <= 4096, "the kernel takes no more");
         interpreter::check(&program);
     }
+}
+
+/// What a template's filter answers, on this architecture.
+fn template(number: i64, arguments: [u64; 6]) -> Outcome {
+    let program = compile_for(Role::Template, Architecture::NATIVE, PROCESS);
+    let number = u32::try_from(number).expect("numbers of calls are small");
+    run(&program, Call { architecture: Architecture::NATIVE.audit(), number, arguments })
+}
+
+#[test]
+fn a_template_may_do_what_a_worker_may_and_what_its_own_table_adds_and_nothing_else() {
+    for architecture in BOTH {
+        let (worker, template) =
+            (compile(architecture, PROCESS), compile_for(Role::Template, architecture, PROCESS));
+        let added: Vec<u32> =
+            TEMPLATE.iter().filter_map(|entry| architecture.number(entry.numbers)).collect();
+        for number in 0..BEYOND {
+            for arguments in [[0; 6], [1; 6], [u64::MAX; 6]] {
+                let call = |arguments| Call { architecture: architecture.audit(), number, arguments };
+                let (before, after) = (run(&worker, call(arguments)), run(&template, call(arguments)));
+                let may_differ = added.contains(&number) && before != Outcome::Allow;
+                assert!(before == after || may_differ, "{architecture:?} {number}: {before:?}, {after:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_template_forks_processes_and_threads_and_makes_nothing_between_them() {
+    let process = (libc::CLONE_CHILD_CLEARTID | libc::CLONE_CHILD_SETTID | libc::SIGCHLD) as u64;
+    assert_eq!(template(libc::SYS_clone, [process, 0, 0, 0, 0, 0]), Outcome::Allow);
+    for flag in
+        [libc::CLONE_VM, libc::CLONE_NEWUSER, libc::CLONE_PARENT, libc::CLONE_VFORK, libc::CLONE_FILES]
+    {
+        let flags = process | flag as u64;
+        assert_eq!(template(libc::SYS_clone, [flags, 0, 0, 0, 0, 0]), Outcome::Refuse, "{flags:#x}");
+    }
+    assert_eq!(template(libc::SYS_clone, [process | 1 << 40, 0, 0, 0, 0, 0]), Outcome::Refuse);
+    assert_eq!(template(libc::SYS_clone3, [0; 6]), Outcome::Absent);
+}
+
+#[test]
+fn a_template_can_neither_outlive_its_parent_nor_become_dumpable_nor_raise_a_limit() {
+    let prctl = |operation: i32, value: u64| template(libc::SYS_prctl, [operation as u64, value, 0, 0, 0, 0]);
+    assert_eq!(prctl(libc::PR_SET_PDEATHSIG, 9), Outcome::Allow);
+    assert_eq!(prctl(libc::PR_SET_PDEATHSIG, 0), Outcome::Refuse);
+    assert_eq!(prctl(libc::PR_GET_DUMPABLE, 0), Outcome::Allow);
+    assert_eq!(prctl(libc::PR_SET_DUMPABLE, 1), Outcome::Refuse);
+    assert_eq!(prctl(libc::PR_SET_NAME, 1), Outcome::Allow, "the worker's conditions still count");
+    let limit = |process: u64, resource: u32| {
+        template(libc::SYS_prlimit64, [process, u64::from(resource), 1, 0, 0, 0])
+    };
+    assert_eq!(limit(0, libc::RLIMIT_NOFILE), Outcome::Allow);
+    assert_eq!(limit(0, libc::RLIMIT_CORE), Outcome::Refuse);
+    assert_eq!(limit(7, libc::RLIMIT_NOFILE), Outcome::Refuse);
+}
+
+#[test]
+fn a_template_can_neither_signal_nor_trace_nor_leave_its_namespaces() {
+    assert_eq!(template(libc::SYS_kill, [1, 0, 0, 0, 0, 0]), Outcome::Refuse);
+    assert_eq!(template(libc::SYS_pidfd_send_signal, [3, 9, 0, 0, 0, 0]), Outcome::Refuse);
+    assert_eq!(template(libc::SYS_tgkill, [1, 1, 9, 0, 0, 0]), Outcome::Refuse);
+    assert_eq!(template(libc::SYS_ptrace, [0; 6]), Outcome::Kill);
+    assert_eq!(template(libc::SYS_process_vm_readv, [0; 6]), Outcome::Kill);
+    assert_eq!(template(libc::SYS_pidfd_getfd, [0; 6]), Outcome::Kill);
+    assert_eq!(template(libc::SYS_unshare, [libc::CLONE_NEWUSER as u64, 0, 0, 0, 0, 0]), Outcome::Kill);
+    assert_eq!(template(libc::SYS_setns, [0; 6]), Outcome::Kill);
+    assert_eq!(template(libc::SYS_execve, [0; 6]), Outcome::Kill);
+    assert_eq!(template(libc::SYS_waitid, [u64::from(libc::P_ALL), 0, 0, 0, 0, 0]), Outcome::Refuse);
 }

@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::process::Command;
 
 use pydeno_sandbox::filter::Architecture;
-use pydeno_sandbox::syscalls::{ABSENT, ALLOWED, FATAL, REFUSED};
+use pydeno_sandbox::syscalls::{ABSENT, ALLOWED, FATAL, REFUSED, TEMPLATE};
 
 /// Every call of the table.
 fn calls() -> impl Iterator<Item = (&'static str, [u32; 2])> {
     let groups = [FATAL, REFUSED, ABSENT].into_iter().flatten();
     let grouped = groups.flat_map(|group| group.calls).map(|(name, numbers)| (*name, *numbers));
-    ALLOWED.iter().map(|entry| (entry.name, entry.numbers)).chain(grouped)
+    ALLOWED.iter().chain(TEMPLATE).map(|entry| (entry.name, entry.numbers)).chain(grouped)
 }
 
 /// The `__NR_*` numbers that `header` defines, by name, as the C preprocessor sees them.

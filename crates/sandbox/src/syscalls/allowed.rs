@@ -20,7 +20,7 @@ const fn int(argument: u8, mask: i32, values: &'static [u32]) -> Condition {
     Condition { argument, test: Test::Int { mask: mask as u32, values } }
 }
 
-const fn one_of(argument: u8, values: &'static [u32]) -> Condition {
+pub(super) const fn one_of(argument: u8, values: &'static [u32]) -> Condition {
     Condition { argument, test: Test::Int { mask: WHOLE, values } }
 }
 
@@ -28,7 +28,7 @@ const fn null(argument: u8) -> Condition {
     Condition { argument, test: Test::Null }
 }
 
-const fn entry(
+pub(super) const fn entry(
     name: &'static str,
     numbers: [u32; 2],
     conditions: &'static [Condition],
