@@ -50,6 +50,7 @@ bench: $(VENV)/.installed $(VENV)/.dev-tools ## the measurements; they fail on n
 	@$(BIN)/python benches/streams.py
 	@$(BIN)/python benches/limits.py
 	@$(BIN)/python benches/density.py
+	@$(BIN)/python benches/templates.py
 	cargo bench --locked -p pydeno-engine --bench engine
 	cargo bench --locked -p pydeno-preflight --bench check
 	cargo bench --locked -p pydeno-transform --bench transform

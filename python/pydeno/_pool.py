@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ._async_isolated import AsyncIsolatedRuntime
 from ._bootstrap import script_of
-from ._config import count, is_async, seconds
+from ._config import count, flag, is_async, seconds
 from ._console import Console
 from ._errors import InvalidInput
 from ._isolated import _WORKER, IsolatedBase, IsolatedRuntime, _shut_down_at_exit
@@ -117,6 +117,7 @@ class PoolBase:
         size: int = 4,
         max_workers: int = 64,
         checkout_timeout: float = 30.0,
+        template: bool = False,
         **options: Any,
     ) -> None:
         """Check the options and begin to start workers."""
@@ -125,10 +126,16 @@ class PoolBase:
         if size > max_workers:
             raise InvalidInput(f"size must be at most max_workers ({max_workers}), not {size}")
         self._checkout_timeout = seconds(checkout_timeout, "checkout_timeout")
+        flag(template, "template")
         # It has every option of the runtimes, checked, and never a worker.
         self._prototype = IsolatedBase(config, **options)
         self._core = PoolCore(
-            _WORKER, self._prototype._options, script_of(self._prototype.config.bootstrap), size, max_workers
+            _WORKER,
+            self._prototype._options,
+            script_of(self._prototype.config.bootstrap),
+            template,
+            size,
+            max_workers,
         )
         _shut_down_at_exit()
 
@@ -225,10 +232,14 @@ class SandboxPool(PoolBase):
         size: How many workers to keep ready.
         max_workers: How many workers there may be in all: starting, ready, and checked out.
         checkout_timeout: How long a checkout waits for a worker, in seconds.
+        template: Evaluate `bootstrap` once, in a confined process of which the workers are forks, so that one with a
+            large library is ready as fast as an empty one. The script must be trusted and hold no secrets, and what it
+            makes has the same addresses in every worker; `docs/pools.md` says what else they share. Only with
+            `jit="off"`.
         options: Every other option of `IsolatedRuntime`.
 
     Raises:
-        InvalidInput: An option is out of range.
+        InvalidInput: An option is out of range, or `template` is not possible with the others.
         TypeError: There is no such option.
         WorkerCrashed: The system gives the pool no thread or no descriptor.
 

@@ -145,7 +145,13 @@ def display_safe(text: str, max_bytes: int) -> str: ...
 @final
 class Pool:
     def __new__(
-        cls, worker: str, options: dict[str, Any], bootstrap: str | None, size: int, max_workers: int
+        cls,
+        worker: str,
+        options: dict[str, Any],
+        bootstrap: str | None,
+        template: bool,
+        size: int,
+        max_workers: int,
     ) -> Pool: ...
     def take(self, options: dict[str, Any]) -> IsolatedRuntime | None: ...
     def checkout(self, options: dict[str, Any], timeout: float) -> IsolatedRuntime: ...

@@ -84,7 +84,8 @@ impl Generator {
 
     /// Draws from this from now on.
     pub(crate) fn renew(&self, source: RandomSource) -> io::Result<()> {
-        self.0.set(source.state()?);
+        self.state.set(source.state()?);
+        self.is_seeded.set(matches!(source, RandomSource::Seed(_)));
         Ok(())
     }
 

@@ -17,8 +17,6 @@ use std::fmt;
 
 use rustix::process::Pid;
 
-use crate::options::Options;
-
 pub(crate) use delegation::Delegation;
 pub(crate) use group::{Group, sweep};
 
@@ -59,10 +57,9 @@ impl Containment {
         }
     }
 
-    /// Puts a process into a group that has the default limits.
+    /// Puts a process into the group that does not enter it by itself.
     pub(crate) fn admitting(self, pid: Pid) -> Self {
-        let defaults = Options::default();
-        match self.limited(defaults.max_memory, defaults.jit.max_threads()) {
+        match self {
             Self::Group(group) => match group.admit(pid) {
                 Ok(()) => Self::Group(group),
                 Err(error) => Self::failed("a process cannot be put into a group", &error),

@@ -9,7 +9,7 @@ use pydeno_wire::message::{ExitStatus, JsError, LayerReport, SandboxReport};
 /// Why a runtime could not start, or an operation on one failed.
 ///
 /// [`Error::kind`] is the stable name of each, [`Error::runtime_survives`] says what is still alive.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Error {
     /// The guest threw. The runtime is usable.
     Js(Box<JsError>),

@@ -18,7 +18,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use crate::error::Error;
 use crate::fork_generation;
 use crate::host_functions::Interrupted;
-use crate::options::Options;
+use crate::options::{JitTier, Options, WorkerStart};
 use crate::runtime::{Runtime, too_long};
 use crate::session::Session;
 use crate::signal_mask::with_all_blocked;
@@ -26,6 +26,7 @@ use crate::supervisor::Supervisor;
 
 mod keeper;
 mod ledger;
+mod template;
 
 use ledger::Ledger;
 
@@ -96,6 +97,8 @@ pub(crate) struct PoolShared {
     supervisor: Arc<Supervisor>,
     options: Options,
     bootstrap: Option<Text>,
+    /// Whether workers are forks of a process that has run the script.
+    template: bool,
     generation: u32,
     state: Mutex<State>,
     /// Tells the keeper that there is something to look at.
@@ -128,16 +131,30 @@ impl Pool {
     /// A pool that keeps `size` workers ready and never has more than `max_workers`, those in use included. It
     /// returns at once; the workers are being started. Each evaluates `bootstrap` before it is ready.
     ///
+    /// With `template` one confined process evaluates it, and workers are forks of that: they begin with everything that the
+    /// script has made, and share its namespaces and its address space's layout.
+    ///
     /// # Errors
     ///
-    /// The pool's thread, or its two descriptors, cannot be had.
+    /// The pool's thread, or its two descriptors, cannot be had; a template is asked for together with a compiler, whose
+    /// threads a fork would lose, or with an address space for each worker.
     pub fn new(
         supervisor: &Arc<Supervisor>,
         options: Options,
         bootstrap: Option<Text>,
+        template: bool,
         size: usize,
         max_workers: usize,
     ) -> Result<Self, Error> {
+        if template && options.jit != JitTier::Off {
+            let what =
+                "a template needs jit=\"off\": a fork would lose the threads that a compiler has started";
+            return Err(Error::InvalidInput { what: what.to_owned() });
+        }
+        if template && options.worker_start == WorkerStart::Exec {
+            let what = "workers of a template are its forks: worker_start=\"exec\" is for pools without one";
+            return Err(Error::InvalidInput { what: what.to_owned() });
+        }
         let unavailable = |what: &str, error: &dyn fmt::Display| Error::WorkerUnavailable {
             reason: format!("{what} cannot be had: {error}"),
         };
@@ -149,6 +166,7 @@ impl Pool {
             supervisor: Arc::clone(supervisor),
             options,
             bootstrap,
+            template,
             generation: fork_generation::current(),
             state: Mutex::new(State {
                 ledger: Ledger::new(size, max_workers),

@@ -84,6 +84,12 @@ fn parse_stat(text: &[u8]) -> Option<(Duration, u64)> {
     Some((Duration::from_millis((user + system) * 1000 / per_second), threads))
 }
 
+/// The process id of the parent, from `/proc/PID/stat`: field 4.
+pub(crate) fn parse_parent(stat: &str) -> Option<i32> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +106,8 @@ mod tests {
         let line = b"77 (a) b (c) S 1 77 77 0 -1 4194304 1 2 3 4 250 50 0 0 20 0 3 0 999 1 2\n";
         assert_eq!(parse_stat(line), Some((Duration::from_secs(3), 3)));
         assert_eq!(parse_stat(b"no parenthesis"), None);
+        assert_eq!(parse_parent("77 (a) b (c) S 12 77 77 0"), Some(12));
+        assert_eq!(parse_parent("no parenthesis"), None);
     }
 
     #[test]

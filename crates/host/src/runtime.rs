@@ -85,6 +85,12 @@ impl Runtime {
         }
     }
 
+    /// Ends the conversation and lets the process live: it is a template, and no worker.
+    pub(crate) fn part(self) -> (Arc<Zygote>, Arc<Watch>) {
+        let Self { zygote, watch, .. } = self;
+        (zygote, watch)
+    }
+
     /// The layers of the worker's sandbox.
     pub fn sandbox(&self) -> &SandboxReport {
         &self.sandbox

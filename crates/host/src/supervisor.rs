@@ -30,6 +30,12 @@ impl Default for ZygoteRotation {
     }
 }
 
+impl ZygoteRotation {
+    pub(crate) fn is_due(self, zygote: &Zygote) -> bool {
+        zygote.forked() >= self.max_workers || zygote.age() >= self.max_age
+    }
+}
+
 /// The zygotes and the monitor of one process.
 #[derive(Debug)]
 pub struct Supervisor {
@@ -124,7 +130,12 @@ impl Supervisor {
         cgroup::sweep();
     }
 
-    fn start_zygote(&self, features: Features) -> Result<Arc<Zygote>, Error> {
+    /// When zygotes, and templates, are replaced.
+    pub(crate) fn rotation(&self) -> ZygoteRotation {
+        *self.rotation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn start_zygote(&self, features: Features) -> Result<Arc<Zygote>, Error> {
         let zygote = Arc::new(Zygote::start(&self.binary, features, &self.monitor)?);
         let mut zygotes = self.zygotes.lock().unwrap_or_else(PoisonError::into_inner);
         zygotes.retain(|weak| weak.strong_count() > 0);
@@ -173,12 +184,11 @@ impl Supervisor {
 
     /// The worker ahead where it has the right shape, else a new one.
     fn next_forthcoming(&self, options: &Options) -> Result<Forthcoming, Error> {
-        let rotation = *self.rotation.lock().unwrap_or_else(PoisonError::into_inner);
+        let rotation = self.rotation();
         let mut tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
-        let usable = tiers.get(&options.features()).is_some_and(|tier| {
-            let zygote = &tier.zygote;
-            zygote.forked() < rotation.max_workers && zygote.age() < rotation.max_age && zygote.is_usable()
-        });
+        let usable = tiers
+            .get(&options.features())
+            .is_some_and(|tier| !rotation.is_due(&tier.zygote) && tier.zygote.is_usable());
         if !usable {
             // Runtimes that hold workers of the old one keep it alive until they are closed.
             let zygote = self.start_zygote(options.features())?;
@@ -216,7 +226,8 @@ impl Shape {
     }
 }
 
-fn request(zygote: &Arc<Zygote>, options: &Options) -> Result<Forthcoming, Error> {
+/// Asks this zygote, or template, for a worker.
+pub(crate) fn request(zygote: &Arc<Zygote>, options: &Options) -> Result<Forthcoming, Error> {
     Forthcoming::request(zygote, options).map_err(|error| Error::WorkerUnavailable {
         reason: match error.raw_os_error() {
             Some(libc::EMFILE | libc::ENFILE) => format!(

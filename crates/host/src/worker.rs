@@ -9,7 +9,7 @@ use pydeno_wire::message::{ExitStatus, Ready, SandboxMode, SandboxReport};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_send_buffer_size, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::Pid;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::cgroup::Containment;
 use crate::clock::Nanos;
@@ -62,11 +62,7 @@ pub(crate) struct Worker {
 impl Forthcoming {
     /// Asks the zygote for a worker, without waiting for it.
     pub(crate) fn request(zygote: &Arc<Zygote>, options: &Options) -> io::Result<Self> {
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        for end in [&ours, &theirs] {
-            set_socket_send_buffer_size(end, SOCKET_BUFFER)?;
-        }
-        set_socket_timeout(&ours, Timeout::Recv, Some(FIRST_WAIT))?;
+        let (ours, theirs) = connection()?;
         let containment = Containment::new(&zygote.delegation);
         let ticket =
             zygote.request_worker(&theirs, containment.group(), options.sandbox, options.empty_root)?;
@@ -86,19 +82,52 @@ impl Forthcoming {
         let forked = zygote.receive_worker(ticket).map_err(|error| Error::WorkerUnavailable {
             reason: format!("the zygote could not fork a worker: {error}"),
         })?;
+        Ok(Confining::new(zygote, socket, forked.pid, forked.pidfd, containment, options))
+    }
+}
+
+/// Both ends of a worker's socket.
+fn connection() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    for end in [&ours, &theirs] {
+        set_socket_send_buffer_size(end, SOCKET_BUFFER)?;
+    }
+    set_socket_timeout(&ours, Timeout::Recv, Some(FIRST_WAIT))?;
+    Ok((ours, theirs))
+}
+
+impl Confining {
+    fn new(
+        zygote: Arc<Zygote>,
+        socket: OwnedFd,
+        pid: Pid,
+        pidfd: OwnedFd,
+        containment: Containment,
+        options: &Options,
+    ) -> Self {
         let limits = WatchLimits {
             memory: options.max_memory,
             threads: options.jit.max_threads(),
             cpu: options.max_cpu(),
         };
         let containment = containment.limited(limits.memory, limits.threads);
-        let watch = Arc::new(Watch::new(forked.pid, forked.pidfd, limits));
+        let watch = Arc::new(Watch::new(pid, pidfd, limits));
         let until = Nanos::now().plus(START_PATIENCE);
-        Ok(Confining { zygote, socket, session: Session::new(), watch, containment, until })
+        Self { zygote, socket, session: Session::new(), watch, containment, until }
     }
-}
 
-impl Confining {
+    /// A zygote that is to be a template: until it is one it is watched, limited and spoken to as a worker. The ticket is for
+    /// [`Zygote::receive_template`].
+    pub(crate) fn template(zygote: Arc<Zygote>, options: &Options) -> io::Result<(Self, Ticket)> {
+        let (ours, theirs) = connection()?;
+        let pid = zygote.pid();
+        // Only this process can reap it, so the number is still its own.
+        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+        let containment = Containment::new(&zygote.delegation).admitting(pid);
+        let ticket = zygote.request_template(&theirs, options.sandbox, options.empty_root)?;
+        Ok((Self::new(zygote, ours, pid, pidfd, containment, options), ticket))
+    }
+
     /// The socket on which it reports.
     pub(crate) fn socket(&self) -> &OwnedFd {
         &self.socket

@@ -5,11 +5,12 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use pydeno_wire::message::BUILD;
@@ -29,6 +30,8 @@ use crate::error::Error;
 use crate::fork_generation;
 use crate::monitor::Monitor;
 use crate::options::Features;
+use crate::process_usage;
+use crate::watch::Watch;
 
 /// How long a zygote may take to load the engine, on a machine that is busy and has cold caches.
 const START_PATIENCE: Duration = Duration::from_secs(30);
@@ -59,6 +62,9 @@ pub(crate) struct Zygote {
     born: Instant,
     forked: AtomicU32,
     generation: u32,
+    pid: Pid,
+    /// Set once this is a template: it has run somebody's script, and is watched until it ends.
+    template: OnceLock<Arc<Watch>>,
 }
 
 /// A worker as it comes from its zygote.
@@ -127,6 +133,8 @@ impl Zygote {
         let mut zygote = Self {
             engine: String::new(),
             delegation: Delegation::find().tidy(),
+            pid: Pid::from_child(&child),
+            template: OnceLock::new(),
             child: Mutex::new(child),
             control: Mutex::new(Control {
                 socket: ours,
@@ -186,6 +194,9 @@ impl Zygote {
         match lock(&self.control).wait_for(ticket)? {
             (ZygoteReply::Spawned { pid }, Some(pidfd)) => {
                 let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("the zygote named process 0"))?;
+                if self.template.get().is_some() {
+                    check_child(pid, &pidfd, self.pid)?;
+                }
                 Ok(ForkedWorker { pid, pidfd })
             }
             (ZygoteReply::SpawnFailed { reason }, _) => Err(io::Error::other(reason)),
@@ -193,8 +204,48 @@ impl Zygote {
         }
     }
 
-    /// How a worker ended; waits for its end.
+    /// Asks the zygote, which must not have forked anything, to confine itself and to be a template whose conversation is
+    /// on `socket`.
+    pub(crate) fn request_template(
+        &self,
+        socket: &OwnedFd,
+        sandbox: SandboxMode,
+        empty_root: bool,
+    ) -> io::Result<Ticket> {
+        lock(&self.control).send(ZygoteRequest::BecomeTemplate { sandbox, empty_root }, &[socket.as_fd()])
+    }
+
+    /// Waits until the template forks: its conversation is over, and both ends of its socket are closed. From then on what it
+    /// says of a worker is checked, and `watch` is its own.
+    pub(crate) fn receive_template(&self, ticket: Ticket, watch: Arc<Watch>) -> io::Result<()> {
+        match lock(&self.control).wait_for(ticket)? {
+            (ZygoteReply::TemplateReady, _) => {
+                // It is only ever asked for once.
+                let _ = self.template.set(watch);
+                Ok(())
+            }
+            (ZygoteReply::SpawnFailed { reason }, _) => Err(io::Error::other(reason)),
+            (other, _) => Err(io::Error::other(format!("the template answered {other:?}"))),
+        }
+    }
+
+    /// The zygote's own process.
+    pub(crate) fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// How a worker, or the zygote itself, ended; waits for its end.
     pub(crate) fn collect(&self, pid: Pid) -> ExitStatus {
+        if pid == self.pid {
+            return match lock(&self.child).wait() {
+                Ok(status) => match (status.code(), status.signal()) {
+                    (Some(code), _) => ExitStatus::Code(code),
+                    (None, Some(signal)) => ExitStatus::Signal(signal),
+                    (None, None) => ExitStatus::Unknown,
+                },
+                Err(_) => ExitStatus::Unknown,
+            };
+        }
         let mut control = lock(&self.control);
         let reply = control
             .send(ZygoteRequest::Collect { pid: pid.as_raw_pid() }, &[])
@@ -314,6 +365,23 @@ fn receive(socket: BorrowedFd<'_>, patience: Duration) -> io::Result<(ZygoteRepl
     Ok((reply, fd))
 }
 
+/// Whether this is a pidfd of the live process `pid`, and that a child of `parent`. A process that has run somebody's script
+/// may say anything; the host measures and kills what it is told of.
+fn check_child(pid: Pid, pidfd: &OwnedFd, parent: Pid) -> io::Result<()> {
+    let pid = pid.as_raw_pid();
+    let stranger = || io::Error::other(format!("the template named process {pid}, which is not its worker"));
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))?;
+    let meant = info.lines().find_map(|line| line.strip_prefix("Pid:")).ok_or_else(stranger)?;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let found = process_usage::parse_parent(&stat).ok_or_else(stranger)?;
+    if meant.trim().parse() != Ok(pid) || found != parent.as_raw_pid() {
+        return Err(stranger());
+    }
+    // As long as it lives the number is its own, and the parent that was read is its parent.
+    let ended = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&Timespec::default()))?;
+    if ended == 0 { Ok(()) } else { Err(io::Error::other("the worker ended at once")) }
+}
+
 fn unavailable(what: &str, error: &dyn std::error::Error) -> Error {
     Error::WorkerUnavailable { reason: format!("{what}: {error}") }
 }
@@ -321,4 +389,41 @@ fn unavailable(what: &str, error: &dyn std::error::Error) -> Error {
 /// A poisoned lock means that another thread panicked between two whole operations on it; the data are consistent.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleeper() -> (Child, Pid, OwnedFd) {
+        let child = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+        (child, pid, pidfd)
+    }
+
+    #[test]
+    fn only_a_live_child_of_the_template_under_its_own_number_passes_for_a_worker() {
+        let own = rustix::process::getpid();
+        let (mut first, first_pid, first_pidfd) = sleeper();
+        let (mut second, second_pid, _second_pidfd) = sleeper();
+        assert!(check_child(first_pid, &first_pidfd, own).is_ok(), "a control");
+        assert!(check_child(second_pid, &first_pidfd, own).is_err(), "the pidfd is of another process");
+        assert!(check_child(first_pid, &first_pidfd, second_pid).is_err(), "the child is somebody else's");
+        let no_pidfd: OwnedFd = std::fs::File::open("/dev/null").unwrap().into();
+        assert!(check_child(first_pid, &no_pidfd, own).is_err(), "it is no pidfd");
+        first.kill().unwrap();
+        assert!(
+            rustix::event::poll(&mut [PollFd::new(&first_pidfd, PollFlags::IN)], None).is_ok(),
+            "the end is seen"
+        );
+        assert!(check_child(first_pid, &first_pidfd, own).is_err(), "it has ended");
+        first.wait().unwrap();
+        assert!(
+            check_child(first_pid, &first_pidfd, own).is_err(),
+            "its number may be somebody else's by now"
+        );
+        second.kill().unwrap();
+        second.wait().unwrap();
+    }
 }

@@ -41,6 +41,7 @@ impl Pool {
         worker: PathBuf,
         options: &Bound<'_, PyDict>,
         bootstrap: Option<&Bound<'_, PyString>>,
+        template: bool,
         size: usize,
         max_workers: usize,
     ) -> PyResult<Self> {
@@ -49,7 +50,7 @@ impl Pool {
         let bootstrap = bootstrap.map(text_from_python).transpose()?;
         let supervisor = this_process(py, worker)?;
         let workers = py
-            .detach(|| HostPool::new(supervisor, settings, bootstrap, size, max_workers))
+            .detach(|| HostPool::new(supervisor, settings, bootstrap, template, size, max_workers))
             .map_err(|error| errors::from_host(py, &error))?;
         Ok(Self { workers, budget, functions: Mutex::default() })
     }

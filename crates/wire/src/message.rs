@@ -399,6 +399,14 @@ pub enum ZygoteRequest {
         /// From [`ZygoteReply::Spawned`].
         pid: i32,
     },
+    /// Confine this process, evaluate on the socket that travels with it what a worker would, and fork workers that begin
+    /// there once the other end of that socket hangs up. Only ever asked of a zygote that has forked nothing.
+    BecomeTemplate {
+        /// Which layers may be missing; each [`Self::Spawn`] asks for the same.
+        sandbox: SandboxMode,
+        /// Whether the process enters an empty root in namespaces of its own, which its workers then share.
+        empty_root: bool,
+    },
 }
 
 /// From a zygote to the host; one reply a request, in order.
@@ -426,6 +434,8 @@ pub enum ZygoteReply {
         /// Which step failed and the operating system's words.
         reason: String,
     },
+    /// The zygote has become a template and has one thread.
+    TemplateReady,
     /// How a worker ended.
     Exited {
         /// The worker's process id.

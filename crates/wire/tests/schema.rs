@@ -151,6 +151,7 @@ fn the_zygotes_messages_look_like_this() {
         (spawn(SandboxMode::Auto, false), "83 00 01 f4"),
         (spawn(SandboxMode::Off, false), "83 00 02 f4"),
         (ZygoteRequest::Collect { pid: 300 }, "82 01 19012c"),
+        (ZygoteRequest::BecomeTemplate { sandbox: SandboxMode::Auto, empty_root: true }, "83 02 01 f5"),
     ]);
     let exited = |status| ZygoteReply::Exited { pid: 300, status };
     pinned([
@@ -158,6 +159,7 @@ fn the_zygotes_messages_look_like_this() {
         (ZygoteReply::EngineUnavailable { reason: "r".into() }, "82 01 6172"),
         (ZygoteReply::Spawned { pid: 300 }, "82 02 19012c"),
         (ZygoteReply::SpawnFailed { reason: "r".into() }, "82 03 6172"),
+        (ZygoteReply::TemplateReady, "81 05"),
         (exited(ExitStatus::Code(-1)), "83 04 19012c 82 00 20"),
         (exited(ExitStatus::Signal(9)), "83 04 19012c 82 01 09"),
         (exited(ExitStatus::Unknown), "83 04 19012c 81 02"),

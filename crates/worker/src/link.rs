@@ -12,7 +12,8 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::process;
 
-/// Messages to and from the host. When the host hangs up the process ends at once: there is nobody left to work for.
+/// Messages to and from the host. When the host hangs up the process ends at once, because there is nobody left to work for,
+/// unless it is a template, for which that is how its bootstrap script ends.
 pub(crate) struct Link {
     socket: OwnedFd,
     reader: FrameReader,
@@ -20,6 +21,7 @@ pub(crate) struct Link {
     budget: Budget,
     /// Messages that were read while looking for another one.
     early: VecDeque<HostMessage>,
+    outlived: bool,
 }
 
 impl Link {
@@ -31,7 +33,13 @@ impl Link {
             output: Vec::new(),
             budget,
             early: VecDeque::new(),
+            outlived: false,
         }
+    }
+
+    /// One whose end the process outlives: receiving then fails with [`io::ErrorKind::UnexpectedEof`].
+    pub(crate) fn to_outlive(socket: OwnedFd) -> Self {
+        Self { outlived: true, ..Self::new(socket) }
     }
 
     pub(crate) fn set_budget(&mut self, budget: Budget) {
@@ -119,6 +127,7 @@ impl Link {
     fn fill(&mut self, flags: RecvFlags) -> io::Result<()> {
         loop {
             match recv(&self.socket, self.reader.spare(1), flags) {
+                Ok((0, _)) if self.outlived => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok((0, _)) => hung_up(),
                 Ok((received, _)) => {
                     self.reader.filled(received);

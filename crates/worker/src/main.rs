@@ -2,7 +2,8 @@
 //!
 //! - `pydeno-worker zygote TIER [webassembly]` loads the engine, runs no guest code and forks workers for the host at the other end
 //!   of its standard input. A fork of it is a *worker*: it confines itself, proves it, and then evaluates what the host
-//!   sends.
+//!   sends. At the host's request it becomes a *template* instead: it confines itself, evaluates a trusted script, and its
+//!   forks begin there.
 //! - `pydeno-worker probe` confines itself as a worker would, without an engine, reports what it found on its
 //!   standard input's socket, and stays until the other end hangs up.
 //!
@@ -13,6 +14,7 @@ mod link;
 mod probe;
 mod process;
 mod sandbox_report;
+mod template;
 mod worker;
 mod zygote;
 

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use pydeno_engine::{
-    Bound, Ended, Engine, EvalLimits, Isolate, IsolateOptions, Module, Script, StepLimits, Surface,
+    Bound, Ended, Engine, EvalLimits, Isolate, IsolateOptions, Module, RandomSource, Script, StepLimits, Surface,
 };
-use pydeno_sandbox::{Layer, Request};
+use pydeno_sandbox::{Layer, Refusal, Report, Request};
 use pydeno_wire::message::{BUILD, CONSOLE_BYTES, CONSOLE_LINE_BYTES};
 use pydeno_wire::message::{
     Binding, ConsoleLevel, Failure, HostError, HostMessage, JsError, Limits, Ready, STREAMS, SandboxMode,
@@ -24,15 +24,16 @@ use crate::engine_descriptors::EngineDescriptors;
 use crate::link::Link;
 use crate::process;
 use crate::sandbox_report;
+use crate::template::Template;
 
 /// The exit code of a worker that could not go on.
 const FAILED: i32 = 1;
 /// The exit code of a worker that found itself in a state that cannot be.
 const PANICKED: i32 = 101;
 
-/// What the zygote knows about a worker that it forks.
+/// What the zygote knows about a worker that it forks, or about itself when it becomes a template.
 pub(crate) struct Order<'a> {
-    /// The zygote.
+    /// The process that forks or starts it.
     pub(crate) parent: Pid,
     /// What a missing layer means.
     pub(crate) sandbox: SandboxMode,
@@ -44,15 +45,33 @@ pub(crate) struct Order<'a> {
     pub(crate) kill_proof: Option<&'a Layer>,
 }
 
+impl Order<'_> {
+    /// What it asks of the sandbox.
+    pub(crate) fn request<'k>(
+        &self,
+        keep: &'k [BorrowedFd<'k>],
+        limits: pydeno_sandbox::Limits,
+    ) -> Request<'k> {
+        Request {
+            mode: sandbox_report::mode(self.sandbox),
+            empty_root: self.empty_root,
+            parent: self.parent.as_raw_pid(),
+            keep,
+            limits,
+        }
+    }
+}
+
 /// Becomes a worker: never returns to the zygote's code.
 pub(crate) fn run(
     engine: &'static Engine,
     descriptors: &mut EngineDescriptors,
     socket: OwnedFd,
     order: &Order<'_>,
+    template: Option<Template>,
 ) -> ! {
     // A panic must not unwind into the zygote's code; that it happened is all that the host can be told.
-    let served = AssertUnwindSafe(|| confine_and_serve(engine, descriptors, socket, order));
+    let served = AssertUnwindSafe(|| confine_and_serve(engine, descriptors, socket, order, template));
     process::exit(match catch_unwind(served) {
         Ok(Ok(())) => 0,
         Ok(Err(_)) => FAILED,
@@ -65,17 +84,40 @@ fn confine_and_serve(
     descriptors: &mut EngineDescriptors,
     socket: OwnedFd,
     order: &Order<'_>,
+    template: Option<Template>,
 ) -> io::Result<()> {
     descriptors.separate()?;
     let keep: Vec<BorrowedFd<'_>> = descriptors.iter().chain([socket.as_fd()]).collect();
-    let applied = process::confine(&Request {
-        mode: sandbox_report::mode(order.sandbox),
-        empty_root: order.empty_root,
-        parent: order.parent.as_raw_pid(),
-        keep: &keep,
-        limits: pydeno_sandbox::Limits::default(),
-    });
+    let request = order.request(&keep, pydeno_sandbox::Limits::default());
+    let applied = match &template {
+        None => process::confine(&request),
+        Some(template) => process::confine_in_fork(&request, template.report()),
+    };
     let mut link = Link::new(socket);
+    let make = || match template {
+        None => {
+            let options = IsolateOptions { surface: order.surface, ..IsolateOptions::default() };
+            Isolate::new(engine, &options).map(|isolate| (isolate, false)).map_err(io::Error::other)
+        }
+        Some(template) => Ok((template.into_isolate(), true)),
+    };
+    let Some(((isolate, is_from_template), start)) = introduce(engine, &mut link, applied, order, make)?
+    else {
+        return Ok(());
+    };
+    let prepared =
+        if is_from_template { prepare_in_fork(&isolate, &start) } else { prepare(&isolate, &start) };
+    Worker::new(isolate, link, &start, prepared).serve()
+}
+
+/// Tells the host what has become of the sandbox, and takes the limits; `None` if the process must not go on.
+pub(crate) fn introduce<T>(
+    engine: &'static Engine,
+    link: &mut Link,
+    applied: Result<Report, Refusal>,
+    order: &Order<'_>,
+    make: impl FnOnce() -> io::Result<T>,
+) -> io::Result<Option<(T, Start)>> {
     let (report, refused) = match applied {
         Ok(mut report) => {
             let proved = order.kill_proof.is_none_or(|proof| sandbox_report::include(&mut report, proof));
@@ -85,10 +127,10 @@ fn confine_and_serve(
     };
     let report = sandbox_report::to_wire(&report);
     if refused {
-        return link.send(&WorkerMessage::Refused(report)).map_err(io::Error::other);
+        link.send(&WorkerMessage::Refused(report)).map_err(io::Error::other)?;
+        return Ok(None);
     }
-    let options = IsolateOptions { surface: order.surface, ..IsolateOptions::default() };
-    let isolate = Isolate::new(engine, &options).map_err(io::Error::other)?;
+    let world = make()?;
     let ready = Ready { build: BUILD.to_owned(), engine: engine.library().to_owned(), sandbox: report };
     link.send(&WorkerMessage::Ready(ready)).map_err(io::Error::other)?;
 
@@ -96,12 +138,12 @@ fn confine_and_serve(
         return Err(io::Error::other("the first message is not the limits"));
     };
     link.set_budget(Budget::from(&start.limits));
-    Worker::new(isolate, link, &start).serve()
+    Ok(Some((world, start)))
 }
 
 /// The loop over what the host asks, and what its parts share. Guest code runs inside most of its methods and calls back
 /// into others, so nothing is borrowed while it does.
-struct Worker {
+pub(crate) struct Worker {
     isolate: Isolate,
     link: RefCell<Link>,
     limits: Limits,
@@ -129,8 +171,9 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(isolate: Isolate, link: Link, start: &Start) -> Rc<Self> {
-        let unusable = prepare(&isolate, start).err().map(|reason| Failure::Js(type_error(&reason)));
+    /// A worker in this world, which could be made as the host wants it or could not.
+    pub(crate) fn new(isolate: Isolate, link: Link, start: &Start, prepared: Result<(), String>) -> Rc<Self> {
+        let unusable = prepared.err().map(|reason| Failure::Js(type_error(&reason)));
         let worker = Rc::new(Self {
             isolate,
             link: RefCell::new(link),
@@ -163,7 +206,8 @@ impl Worker {
         worker
     }
 
-    fn serve(self: &Rc<Self>) -> io::Result<()> {
+    /// Does what the host asks until it hangs up.
+    pub(crate) fn serve(self: &Rc<Self>) -> io::Result<()> {
         loop {
             let later = self.later.borrow_mut().pop_front();
             let timer = self.isolate.next_timer();
@@ -192,6 +236,11 @@ impl Worker {
             }
             link.flush();
         }
+    }
+
+    /// The guest's world; the link is closed.
+    pub(crate) fn into_isolate(self) -> Isolate {
+        self.isolate
     }
 
     /// Does what a message asks for.
@@ -453,7 +502,7 @@ impl Worker {
 }
 
 /// Makes the guest's world as the host wants it, before any guest code.
-fn prepare(isolate: &Isolate, start: &Start) -> Result<(), String> {
+pub(crate) fn prepare(isolate: &Isolate, start: &Start) -> Result<(), String> {
     if let Some(milliseconds) = start.clock {
         isolate.freeze_clock(milliseconds).map_err(|error| error.to_string())?;
     }
@@ -467,6 +516,13 @@ fn prepare(isolate: &Isolate, start: &Start) -> Result<(), String> {
         isolate.forbid_eval().map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+/// Makes the world of a template, which was prepared there, this worker's own.
+fn prepare_in_fork(isolate: &Isolate, start: &Start) -> Result<(), String> {
+    // Numbers that are to be the same each time go on where the bootstrap script has left them.
+    let random = if start.random_seed.is_some() { None } else { Some(RandomSource::System) };
+    isolate.go_on_in_fork(random).map_err(|error| error.to_string())
 }
 
 fn type_error(message: &str) -> JsError {

@@ -1,38 +1,42 @@
 //! The zygote: an initialised engine that forks workers.
 //!
 //! It has one thread, an empty environment and no secrets; it never sees guest code. It ends when the host does, and
-//! its workers end with it.
+//! its workers end with it. One that becomes a [template](Template) has no more and is confined.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pydeno_engine::{Engine, Features, Surface, Tier};
 use pydeno_sandbox::Layer;
 use pydeno_wire::message::BUILD;
 use pydeno_wire::message::{ExitStatus, SandboxMode, ZygoteReply, ZygoteRequest};
 use pydeno_wire::{Budget, Message};
-use rustix::event::epoll;
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
 };
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getrlimit, pidfd_open,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getppid, getrlimit, pidfd_open,
     pidfd_send_signal, set_parent_process_death_signal, setrlimit, waitid,
 };
 
 use crate::engine_descriptors::EngineDescriptors;
-use crate::process::{Side, fork};
+use crate::process::{Side, ThreadCount, fork};
+use crate::template::Template;
 use crate::worker::{self, Order};
 
 /// Ends of workers that nobody has asked about yet; older ones are forgotten.
 const REMEMBERED_ENDS: usize = 4096;
 /// How long the proof that the filter kills may take; it needs milliseconds.
 const PROOF_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a template waits for the workers that the host has ended. It cannot end them itself; those that are left the
+/// kernel ends with it.
+const FAREWELL: Duration = Duration::from_millis(500);
 /// The largest request is a few words.
 const MAX_MESSAGE: usize = 4096;
 /// The control socket's name in the epoll set; process ids are positive.
@@ -71,6 +75,7 @@ struct Zygote<'a> {
     descriptors: EngineDescriptors,
     control: BorrowedFd<'a>,
     epoll: OwnedFd,
+    threads: ThreadCount,
     /// Whether a confined child that does what no worker ever does is killed for it; found out once.
     kill_proof: Option<Layer>,
     live: HashMap<Pid, OwnedFd>,
@@ -78,6 +83,8 @@ struct Zygote<'a> {
     /// Workers whose end the host waits to hear of. Replies keep the order of requests, so only the first of them
     /// can be answered, and nothing else is read meanwhile.
     awaited: Option<Pid>,
+    /// What forks begin with, once this process is a template.
+    template: Option<Template>,
 }
 
 impl<'a> Zygote<'a> {
@@ -95,10 +102,12 @@ impl<'a> Zygote<'a> {
             descriptors,
             control,
             epoll,
+            threads: ThreadCount::new()?,
             kill_proof: None,
             live: HashMap::new(),
             ended: VecDeque::new(),
             awaited: None,
+            template: None,
         })
     }
 
@@ -127,24 +136,91 @@ impl<'a> Zygote<'a> {
             (ZygoteRequest::Spawn { sandbox, empty_root }, Some(socket)) => {
                 self.spawn(socket, group, sandbox, empty_root)?;
             }
-            (ZygoteRequest::Spawn { .. }, None) => {
-                let reason = "no socket came with the request".to_owned();
-                reply(self.control, &ZygoteReply::SpawnFailed { reason }, None)?;
+            (ZygoteRequest::BecomeTemplate { sandbox, empty_root }, Some(socket)) => {
+                return self.become_template(socket, sandbox, empty_root);
+            }
+            (ZygoteRequest::Spawn { .. } | ZygoteRequest::BecomeTemplate { .. }, None) => {
+                self.refuse("no socket came with the request")?;
             }
             (ZygoteRequest::Collect { pid }, _) => self.collect(pid)?,
         }
         Ok(true)
     }
 
+    fn refuse(&self, reason: &str) -> io::Result<()> {
+        reply(self.control, &ZygoteReply::SpawnFailed { reason: reason.to_owned() }, None)
+    }
+
     /// Nobody is left to work for, and the workers are this process's to reap. One that has ended already is an error to
     /// signal and none to wait for.
     fn end_workers(&self) {
+        if self.template.is_some() {
+            return self.see_workers_off();
+        }
         for pidfd in self.live.values() {
             let _ = pidfd_send_signal(pidfd, Signal::KILL);
         }
         for pidfd in self.live.values() {
             let _ = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
         }
+    }
+
+    fn see_workers_off(&self) {
+        let until = Instant::now() + FAREWELL;
+        for pidfd in self.live.values() {
+            let left = until.saturating_duration_since(Instant::now());
+            let timeout = Timespec::try_from(left).expect("less than a second fits a timespec");
+            // One that is still there when the time is over is left to the kernel, and to whoever reaps orphans.
+            let _ = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&timeout));
+            let _ = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        }
+    }
+
+    /// Finds out, once, whether a confined child that does what no worker ever does is killed for it.
+    fn prove(&mut self, sandbox: SandboxMode) {
+        if sandbox != SandboxMode::Off && self.kill_proof.is_none() {
+            self.kill_proof = Some(pydeno_sandbox::kill_is_enforced(PROOF_PATIENCE));
+        }
+    }
+
+    fn kill_proof(&self, sandbox: SandboxMode) -> Option<&Layer> {
+        match sandbox {
+            SandboxMode::Off => None,
+            SandboxMode::Require | SandboxMode::Auto => self.kill_proof.as_ref(),
+        }
+    }
+
+    /// False when this process may not go on.
+    fn become_template(
+        &mut self,
+        socket: OwnedFd,
+        sandbox: SandboxMode,
+        empty_root: bool,
+    ) -> io::Result<bool> {
+        if self.template.is_some() || !self.live.is_empty() || !self.ended.is_empty() {
+            self.refuse("this zygote has forked workers")?;
+            return Ok(true);
+        }
+        let parent = getppid().ok_or_else(|| io::Error::other("the host is in another process namespace"))?;
+        self.prove(sandbox);
+        let order = Order {
+            parent,
+            sandbox,
+            empty_root,
+            surface: self.surface,
+            kill_proof: self.kill_proof(sandbox),
+        };
+        let keep = [self.control, self.epoll.as_fd(), self.threads.descriptor()];
+        self.template = Template::make(self.engine, &self.descriptors, &keep, socket, &order)?;
+        if self.template.is_none() {
+            return Ok(false);
+        }
+        if let Err(error) = self.threads.check_that_it_is_one() {
+            self.refuse(&format!("forks would lose a thread that the engine has started: {error}"))?;
+            return Ok(false);
+        }
+        reply(self.control, &ZygoteReply::TemplateReady, None)?;
+        Ok(true)
     }
 
     fn spawn(
@@ -155,27 +231,25 @@ impl<'a> Zygote<'a> {
         empty_root: bool,
     ) -> io::Result<()> {
         let parent = getpid();
-        let kill_proof = match sandbox {
-            SandboxMode::Off => None,
-            SandboxMode::Require | SandboxMode::Auto => Some(
-                &*self.kill_proof.get_or_insert_with(|| pydeno_sandbox::kill_is_enforced(PROOF_PATIENCE)),
-            ),
-        };
-        let child = match fork() {
+        match &self.template {
+            None => self.prove(sandbox),
+            Some(template) if template.is_of(sandbox, empty_root) => {}
+            Some(_) => return self.refuse("the template's sandbox is another one"),
+        }
+        let child = match fork(&self.threads) {
             Ok(Side::Child) => {
                 if let Some(group) = group {
                     // Whether this worked is for the host to see, who asks the kernel.
                     let _ = rustix::io::write(&group, b"0");
                 }
-                let surface = self.surface;
-                let order = Order { parent, sandbox, empty_root, surface, kill_proof };
-                worker::run(self.engine, &mut self.descriptors, socket, &order)
+                let template = self.template.take();
+                let Self { engine, surface, kill_proof, .. } = self;
+                let kill_proof = kill_proof.as_ref().filter(|_| sandbox != SandboxMode::Off);
+                let order = Order { parent, sandbox, empty_root, surface: *surface, kill_proof };
+                worker::run(engine, &mut self.descriptors, socket, &order, template)
             }
             Ok(Side::Parent { child }) => child,
-            Err(error) => {
-                let reason = format!("fork: {error}");
-                return reply(self.control, &ZygoteReply::SpawnFailed { reason }, None);
-            }
+            Err(error) => return self.refuse(&format!("fork: {error}")),
         };
         drop((socket, group));
         // Only this process can reap the child, so the number is still its own.

@@ -11,6 +11,7 @@ use pydeno_wire::message::{ConsoleLevel, HostError, JsError};
 use pydeno_wire::{Text, Value};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::template::{Forked, Templates};
 use super::{PoolShared, Spare};
 use crate::clock::Nanos;
 use crate::error::Error;
@@ -31,7 +32,8 @@ const COURTESY: Duration = Duration::from_millis(2);
 pub(super) fn run(shared: &Arc<PoolShared>) {
     // Should this thread end for another reason, nobody must wait for it.
     let _closed_at_the_end = CloseAtTheEnd(shared);
-    let mut keeper = Keeper { shared, starting: Vec::new() };
+    let templates = shared.template.then(Templates::new);
+    let mut keeper = Keeper { shared, starting: Vec::new(), templates };
     while keeper.turn() {}
 }
 
@@ -46,6 +48,8 @@ impl Drop for CloseAtTheEnd<'_> {
 struct Keeper<'a> {
     shared: &'a Arc<PoolShared>,
     starting: Vec<Start>,
+    /// For a pool whose workers begin where its bootstrap script has ended.
+    templates: Option<Templates>,
 }
 
 /// A worker on its way to being a spare.
@@ -53,15 +57,18 @@ struct Start {
     stage: Stage,
     /// Whether it stands in for one that died while it started, as one does whose zygote has been killed.
     second_try: bool,
+    /// What the bootstrap script said in the template.
+    heard: Option<Arc<Heard>>,
 }
 
-enum Stage {
+/// How far a process is that was started to evaluate a script.
+pub(super) enum Stage {
     Confining(Box<Confining>),
     /// It evaluates the bootstrap script.
     Booting(Box<Booting>),
 }
 
-struct Booting {
+pub(super) struct Booting {
     runtime: Runtime,
     socket: Arc<OwnedFd>,
     progress: Progress,
@@ -84,16 +91,31 @@ impl Keeper<'_> {
             state.ledger.begin_starts(AT_ONCE)
         };
         self.request(number, false);
+        if let Some(templates) = &mut self.templates {
+            let forked = templates.serve(self.shared);
+            self.take(forked);
+        }
         self.wait();
+        if let Some(templates) = &mut self.templates {
+            let failed = templates.advance(self.shared);
+            self.take(failed);
+        }
+        // A template's forks have run the script already.
+        let bootstrap = if self.templates.is_some() { None } else { self.shared.bootstrap.as_ref() };
         let mut starting = mem::take(&mut self.starting);
-        for Start { stage, second_try } in starting.drain(..) {
-            match self.advance(stage) {
-                Ok(Ok(spare)) => self.ready(spare),
+        for Start { stage, second_try, heard } in starting.drain(..) {
+            match stage.advance(self.shared, bootstrap) {
+                Ok(Ok((runtime, own))) => {
+                    match self.provide(runtime, heard.map_or(own, |heard| Heard::clone(&heard))) {
+                        Ok(spare) => self.ready(spare),
+                        Err(error) => self.failed(error),
+                    }
+                }
                 Ok(Err(Error::WorkerCrashed { .. } | Error::WorkerUnavailable { .. })) if !second_try => {
                     self.request(1, true);
                 }
                 Ok(Err(error)) => self.failed(error),
-                Err(stage) => self.starting.push(Start { stage, second_try }),
+                Err(stage) => self.starting.push(Start { stage, second_try, heard }),
             }
         }
         let dead = self.shared.lock().ledger.remove_dead(Spare::is_dead);
@@ -103,6 +125,9 @@ impl Keeper<'_> {
 
     /// Asks for all of them before it waits for any to be forked.
     fn request(&mut self, number: usize, second_try: bool) {
+        if let Some(templates) = &mut self.templates {
+            return templates.owe(number, second_try);
+        }
         let PoolShared { supervisor, options, .. } = &**self.shared;
         let asked: Vec<_> = (0..number).map(|_| supervisor.ask_for_worker(options)).collect();
         for worker in asked {
@@ -114,12 +139,25 @@ impl Keeper<'_> {
                 forked => forked,
             };
             match forked {
-                Ok(worker) => {
-                    self.starting.push(Start { stage: Stage::Confining(Box::new(worker)), second_try });
-                }
+                Ok(worker) => self.start(worker, second_try, None),
                 Err(error) => self.failed(error),
             }
         }
+    }
+
+    /// Takes what a template has forked, or could not.
+    fn take(&mut self, forked: Vec<Forked>) {
+        for Forked { worker, second_try, heard } in forked {
+            match worker {
+                Ok(worker) => self.start(worker, second_try, Some(heard)),
+                Err(Error::WorkerUnavailable { .. }) if !second_try => self.request(1, true),
+                Err(error) => self.failed(error),
+            }
+        }
+    }
+
+    fn start(&mut self, worker: Confining, second_try: bool, heard: Option<Arc<Heard>>) {
+        self.starting.push(Start { stage: Stage::Confining(Box::new(worker)), second_try, heard });
     }
 
     /// Waits until something has happened to a worker or to the pool.
@@ -129,7 +167,12 @@ impl Keeper<'_> {
         let now = Nanos::now();
         let mut patience: Option<Duration> = None;
         let mut waits = vec![PollFd::new(&self.shared.keeper, PollFlags::IN)];
-        for Start { stage, .. } in &self.starting {
+        let template = self.templates.as_ref().and_then(Templates::coming);
+        // What is owed after this round has begun is for the next one.
+        if self.templates.as_ref().is_some_and(Templates::wants_a_turn) {
+            patience = Some(Duration::ZERO);
+        }
+        for stage in self.starting.iter().map(|start| &start.stage).chain(template) {
             let (socket, events, look_again) = match stage {
                 Stage::Confining(worker) => {
                     (worker.socket().as_fd(), PollFlags::IN, Some(worker.until().since(now)))
@@ -153,34 +196,6 @@ impl Keeper<'_> {
         let mut rung = [0; 8];
         // It may not have been rung.
         let _ = rustix::io::read(&self.shared.keeper, &mut rung);
-    }
-
-    fn advance(&self, stage: Stage) -> Result<Result<Spare, Error>, Stage> {
-        let shared = self.shared;
-        match stage {
-            Stage::Confining(worker) => {
-                let worker = match worker.advance(&shared.options).map_err(Stage::Confining)? {
-                    Ok(worker) => worker,
-                    Err(error) => return Ok(Err(error)),
-                };
-                let runtime = Runtime::of_worker(&shared.supervisor, shared.options.clone(), worker);
-                // Even an empty script is worth while: a worker's first evaluation makes what later ones find, in it and in
-                // the pages that it shares with its zygote until then.
-                match Booting::begin(runtime, shared.bootstrap.clone().unwrap_or_default()) {
-                    Ok(booting) => self.boot(booting),
-                    Err(error) => Ok(Err(error)),
-                }
-            }
-            Stage::Booting(booting) => self.boot(booting),
-        }
-    }
-
-    fn boot(&self, mut booting: Box<Booting>) -> Result<Result<Spare, Error>, Stage> {
-        match booting.advance() {
-            Ok(false) => Err(Stage::Booting(booting)),
-            Ok(true) => Ok(self.provide(booting.runtime, booting.heard)),
-            Err(error) => Ok(Err(error)),
-        }
     }
 
     /// Tells a worker its limits and the bindings that there are.
@@ -211,6 +226,40 @@ impl Keeper<'_> {
     }
 }
 
+impl Stage {
+    /// The runtime whose script has ended, and what it said; or the stage it is at.
+    pub(super) fn advance(
+        self,
+        shared: &PoolShared,
+        bootstrap: Option<&Text>,
+    ) -> Result<Result<(Runtime, Heard), Error>, Self> {
+        let mut booting = match self {
+            Self::Booting(booting) => booting,
+            Self::Confining(worker) => {
+                let worker = match worker.advance(&shared.options).map_err(Self::Confining)? {
+                    Ok(worker) => worker,
+                    Err(error) => return Ok(Err(error)),
+                };
+                let runtime = Runtime::of_worker(&shared.supervisor, shared.options.clone(), worker);
+                // Even an empty script is worth while: a worker's first evaluation makes what later ones find, in it and in
+                // the pages that it shares with its zygote until then.
+                match Booting::begin(runtime, bootstrap.cloned().unwrap_or_default()) {
+                    Ok(booting) => booting,
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+        };
+        match booting.advance() {
+            Ok(false) => Err(Self::Booting(booting)),
+            Ok(true) => {
+                let Booting { runtime, heard, .. } = *booting;
+                Ok(Ok((runtime, heard)))
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    }
+}
+
 impl Booting {
     fn begin(runtime: Runtime, bootstrap: Text) -> Result<Box<Self>, Error> {
         runtime.begin_eval(bootstrap, "bootstrap.js", Language::JavaScript, false)?;
@@ -230,8 +279,8 @@ impl Booting {
 }
 
 /// What a bootstrap script said, for whoever checks its runtime out. The session bounds it.
-#[derive(Default)]
-struct Heard {
+#[derive(Clone, Default)]
+pub(super) struct Heard {
     console: Vec<(ConsoleLevel, Text)>,
     unhandled: Vec<JsError>,
 }

@@ -17,6 +17,7 @@ use rustix::process::{
 use crate::cgroup::{Containment, Delegation};
 use crate::clock::Nanos;
 use crate::first_words::{StartError, first_event};
+use crate::options::Options;
 use crate::oversight::{self, TERMINATION, in_force, missing};
 use crate::session::{Event, Session};
 
@@ -39,7 +40,10 @@ pub(super) struct Unknown {
 pub(super) fn examine(worker: &Path) -> Result<Vec<LayerReport>, Unknown> {
     let until = Nanos::now().plus(PATIENCE);
     let [reporting, measured] = [Probe::start(worker)?, Probe::start(worker)?];
-    let containment = Containment::new(&Delegation::find()).admitting(measured.pid);
+    let defaults = Options::default();
+    let containment = Containment::new(&Delegation::find())
+        .limited(defaults.max_memory, defaults.jit.max_threads())
+        .admitting(measured.pid);
     let mut layers = reporting.listen(worker, until)?;
     measured.listen(worker, until)?;
     layers.push(oversight::resource_probes(measured.pid, &containment));

@@ -9,12 +9,14 @@ use crate::message::{ExitStatus, SandboxMode, ZygoteReply, ZygoteRequest};
 
 const SPAWN: u64 = 0;
 const COLLECT: u64 = 1;
+const BECOME_TEMPLATE: u64 = 2;
 
 const LISTENING: u64 = 0;
 const ENGINE_UNAVAILABLE: u64 = 1;
 const SPAWNED: u64 = 2;
 const SPAWN_FAILED: u64 = 3;
 const EXITED: u64 = 4;
+const TEMPLATE_READY: u64 = 5;
 
 const EXIT_CODE: u64 = 0;
 const EXIT_SIGNAL: u64 = 1;
@@ -36,6 +38,11 @@ impl Message for ZygoteRequest {
                     writer.record(COLLECT, 1);
                     writer.signed(pid);
                 }
+                Self::BecomeTemplate { sandbox, empty_root } => {
+                    writer.record(BECOME_TEMPLATE, 2);
+                    writer.unsigned(sandbox as u64);
+                    writer.boolean(empty_root);
+                }
             }
             Ok(())
         })
@@ -50,6 +57,10 @@ impl Message for ZygoteRequest {
                     empty_root: reader.boolean()?,
                 }),
                 (COLLECT, 1) => Ok(Self::Collect { pid: reader.signed()? }),
+                (BECOME_TEMPLATE, 2) => Ok(Self::BecomeTemplate {
+                    sandbox: reader.choice("sandbox mode", &MODES)?,
+                    empty_root: reader.boolean()?,
+                }),
                 _ => Err(record.unknown()),
             }
         })
@@ -81,6 +92,7 @@ impl Message for ZygoteReply {
                     writer.record(SPAWN_FAILED, 1);
                     writer.sentence(reason);
                 }
+                Self::TemplateReady => writer.record(TEMPLATE_READY, 0),
                 Self::Exited { pid, status } => {
                     writer.record(EXITED, 2);
                     writer.signed(*pid);
@@ -104,6 +116,7 @@ impl Message for ZygoteReply {
                 }
                 (SPAWNED, 1) => Ok(Self::Spawned { pid: reader.signed()? }),
                 (SPAWN_FAILED, 1) => Ok(Self::SpawnFailed { reason: reader.sentence("a reason")? }),
+                (TEMPLATE_READY, 0) => Ok(Self::TemplateReady),
                 (EXITED, 2) => Ok(Self::Exited { pid: reader.signed()?, status: read_status(reader)? }),
                 _ => Err(record.unknown()),
             }

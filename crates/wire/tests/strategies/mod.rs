@@ -247,7 +247,10 @@ pub(crate) fn worker_message() -> impl Strategy<Value = WorkerMessage> {
 pub(crate) fn zygote_request() -> impl Strategy<Value = ZygoteRequest> {
     let mode = prop::sample::select(vec![SandboxMode::Require, SandboxMode::Auto, SandboxMode::Off]);
     prop_oneof![
-        (mode, any::<bool>()).prop_map(|(sandbox, empty_root)| ZygoteRequest::Spawn { sandbox, empty_root }),
+        (mode.clone(), any::<bool>())
+            .prop_map(|(sandbox, empty_root)| ZygoteRequest::Spawn { sandbox, empty_root }),
+        (mode, any::<bool>())
+            .prop_map(|(sandbox, empty_root)| ZygoteRequest::BecomeTemplate { sandbox, empty_root }),
         any::<i32>().prop_map(|pid| ZygoteRequest::Collect { pid }),
     ]
 }
@@ -264,6 +267,7 @@ pub(crate) fn zygote_reply() -> impl Strategy<Value = ZygoteReply> {
         any::<String>().prop_map(|reason| ZygoteReply::EngineUnavailable { reason }),
         any::<i32>().prop_map(|pid| ZygoteReply::Spawned { pid }),
         any::<String>().prop_map(|reason| ZygoteReply::SpawnFailed { reason }),
+        Just(ZygoteReply::TemplateReady),
         (any::<i32>(), status).prop_map(|(pid, status)| ZygoteReply::Exited { pid, status }),
     ]
 }
