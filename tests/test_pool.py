@@ -153,7 +153,9 @@ def test_eval_uses_a_runtime_of_its_own_and_gives_its_place_back() -> None:
 
 
 def test_a_full_pool_times_out_and_everybody_else_goes_on() -> None:
-    with SandboxPool(size=1, max_workers=1, checkout_timeout=0.05) as pool, pool.checkout() as rt:
+    with SandboxPool(size=1, max_workers=1, checkout_timeout=0.05) as pool:
+        wait_until_ready(pool, 1)
+        rt = pool.checkout()
         with pytest.raises(CheckoutTimeout, match="1 workers") as caught:
             pool.checkout()
         assert caught.value.kind == "checkout_timeout"
@@ -379,16 +381,15 @@ def test_more_tasks_than_workers_are_served_by_one_loop() -> None:
 
 def test_an_async_wait_times_out_without_holding_up_the_loop() -> None:
     async def main() -> None:
-        async with (
-            AsyncSandboxPool(size=1, max_workers=1, checkout_timeout=0.05) as pool,
-            pool.checkout() as rt,
-        ):
-            waiting = asyncio.ensure_future(pool.eval("1"))
-            assert await rt.eval("40 + 2") == 42
-            with pytest.raises(CheckoutTimeout):
-                await waiting
-            assert pool.stats().waiting == 0
-            assert pool.stats().timeouts == 1
+        async with AsyncSandboxPool(size=1, max_workers=1, checkout_timeout=0.05) as pool:
+            wait_until_ready(pool, 1)
+            async with pool.checkout() as rt:
+                waiting = asyncio.ensure_future(pool.eval("1"))
+                assert await rt.eval("40 + 2") == 42
+                with pytest.raises(CheckoutTimeout):
+                    await waiting
+                assert pool.stats().waiting == 0
+                assert pool.stats().timeouts == 1
 
     asyncio.run(main())
 
