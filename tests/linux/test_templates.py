@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from degraded_host import ENOSYS, EPERM, run
 from processes import children, fields_of, is_alive, parent_of, python, wait_until
 from pydeno import (
     AsyncSandboxPool,
@@ -207,6 +208,31 @@ def test_the_other_modes_of_the_sandbox_are_as_for_workers() -> None:
         with rt:
             assert (rt.sandbox, rt.sandbox_degraded) == ("none", True)
             assert rt.eval("x") == 1
+
+
+#: What a host lacks, and under it what `require` and `auto` make of a template.
+DEGRADED = {
+    f"refuse('unshare', {EPERM})": ["42 landlock+seccomp False", "42 landlock+seccomp False"],
+    f"refuse('landlock_create_ruleset', {ENOSYS})": ["sandbox_unavailable", "42 seccomp True"],
+    "refuse('seccomp', 22)": ["sandbox_unavailable", "42 landlock True"],
+    f"refuse('kill', {EPERM}); refuse('pidfd_send_signal', {EPERM})": ["sandbox_unavailable"] * 2,
+}
+
+
+@pytest.mark.parametrize("take_away", DEGRADED)
+def test_a_host_that_lacks_something_is_told_so_as_with_workers(take_away: str) -> None:
+    script = """
+warnings.simplefilter("ignore")
+from pydeno import SandboxPool, RuntimeConfig, PydenoError
+for mode in ("require", "auto"):
+    try:
+        with SandboxPool(RuntimeConfig(bootstrap="const x = 6;"), size=1, template=True, sandbox=mode) as pool:
+            with pool.checkout() as rt:
+                print(rt.eval("x * 7"), rt.sandbox, rt.sandbox_degraded)
+    except PydenoError as error:
+        print(error.kind)
+"""
+    assert run(f"{take_away}\n{script}").splitlines() == DEGRADED[take_away]
 
 
 def test_a_script_that_fails_is_an_error_of_the_checkout_and_leaves_no_process() -> None:
