@@ -18,7 +18,8 @@ from pathlib import Path
 
 # Majors of CBOR, and the numbers of the protocol's messages.
 UNSIGNED, TEXT, ARRAY = 0, 3, 4
-LISTENING, SPAWNED, EXITED = 0, 2, 4
+LISTENING, SPAWNED, EXITED, TEMPLATE_READY = 0, 2, 4, 5
+BECOME_TEMPLATE, EVAL = 2, 2
 READY, CALL, CONSOLE, DONE, WAITING, CONSOLE_DROPPED = 0, 2, 3, 4, 5, 6
 # The function by which streams of the host are asked, and the outcome of a stream that has ended.
 STREAMS, STREAM_ENDED = (1 << 32) - 1, 9
@@ -26,13 +27,15 @@ STREAMS, STREAM_ENDED = (1 << 32) - 1, 9
 NOTHING, WAIT = 0, 1
 
 
-def install(folder: Path, behaviour: str, build: str) -> str:
-    """Write the executable and return its path."""
+def install(folder: Path, behaviour: str, build: str, stranger: int | None = None) -> str:
+    """Write the executable and return its path. With a stranger it is a template, and behaves as in `NAMES`."""
+    main = "main" if stranger is None else "main_as_template"
+    arguments = ", ".join(repr(value) for value in (behaviour, build, stranger) if value is not None)
     path = folder / "pydeno-worker"
     path.write_text(
         f"#!{sys.executable} -ES\n"
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        f"import fake_worker; fake_worker.main({behaviour!r}, {build!r})\n",
+        f"import fake_worker; fake_worker.{main}({arguments})\n",
         encoding="utf-8",
     )
     path.chmod(0o755)
@@ -152,18 +155,64 @@ BEHAVIOURS: dict[str, Behaviour] = {
 }
 
 
+#: What a template says of a worker that it has forked, given that and a stranger: a process and a descriptor.
+NAMES: dict[str, Callable[[int, int], tuple[int, int]]] = {
+    "names its worker": lambda worker, _: (worker, os.pidfd_open(worker)),
+    "names a stranger": lambda _, stranger: (stranger, os.pidfd_open(stranger)),
+    "names its worker and a stranger": lambda worker, stranger: (worker, os.pidfd_open(stranger)),
+    "names a stranger and its worker": lambda worker, stranger: (stranger, os.pidfd_open(worker)),
+    "names no process": lambda worker, _: (worker, os.open("/dev/null", os.O_RDONLY)),
+}
+
+
 def receive_frame(link: socket.socket) -> bytes:
     length = int.from_bytes(link.recv(4, socket.MSG_WAITALL), "little")
     return link.recv(length, socket.MSG_WAITALL)
 
 
-def work(link: socket.socket, behaviour: str, build: str) -> None:
-    """A worker: says that it is confined, and waits for something to evaluate."""
+def introduce(link: socket.socket, build: str) -> None:
+    """Say that this process is confined, and wait for something to evaluate."""
     layers = ("process", "privileges", "no_new_privs", "landlock", "seccomp", "self_test")
     link.sendall(message(READY, build, "none", [[1, name, "so it says", ""] for name in layers]))
-    while receive_frame(link)[1] != 2:  # the number of `Eval`
+    while receive_frame(link)[1] != EVAL:
         pass
+
+
+def work(link: socket.socket, behaviour: str, build: str) -> None:
+    """A worker."""
+    introduce(link, build)
     BEHAVIOURS[behaviour](link)
+
+
+def main_as_template(behaviour: str, build: str, stranger: int) -> None:
+    """A template whose workers are as good as any, and what it says of them is not."""
+    control = socket.socket(fileno=0)
+    control.send(cbor([LISTENING, build, "none"]))
+    request, (descriptor,), _, _ = socket.recv_fds(control, 4096, 1)
+    assert request[1] == BECOME_TEMPLATE
+    link = socket.socket(fileno=descriptor)
+    introduce(link, build)
+    link.sendall(message(DONE, 1, [0, 1], []))
+    assert link.recv(1) == b""
+    link.close()
+    control.send(cbor([TEMPLATE_READY]))
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(control, 4096, 1)
+        if not request:
+            os._exit(0)
+        if not descriptors:
+            control.send(cbor([EXITED, 1, [2]]))
+            continue
+        child = os.fork()
+        if child == 0:
+            control.close()
+            link = socket.socket(fileno=descriptors[0])
+            introduce(link, build)
+            link.sendall(message(DONE, 1, [0, 1], []))
+            idle(link)
+        os.close(descriptors[0])
+        pid, descriptor = NAMES[behaviour](child, stranger)
+        socket.send_fds(control, [cbor([SPAWNED, pid])], [descriptor])
 
 
 def main(behaviour: str, build: str) -> None:

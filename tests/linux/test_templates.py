@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import fake_worker
+import pydeno
 from degraded_host import ENOSYS, EPERM, run
 from processes import children, fields_of, is_alive, parent_of, python, wait_until
 from pydeno import (
@@ -392,3 +396,35 @@ def test_a_script_that_makes_the_engine_start_a_thread_is_no_template_and_its_wo
     with SandboxPool(RuntimeConfig(bootstrap=COMPILE), size=1, template=True, webassembly=True) as pool:
         for _ in range(3):
             assert pool.eval("compile().exports.add(40, 2)") == 42
+
+
+#: A host whose template is the executable that it is given; it ends as a pool that nobody uses does.
+HOST = """
+import json, sys, time
+import pydeno, pydeno._pool
+pydeno._pool._WORKER = sys.argv[1]
+with pydeno.SandboxPool(size=1, max_workers=1, checkout_timeout=20, template=True) as pool:
+    try:
+        pool.checkout()
+        print("ready")
+    except pydeno.PydenoError as error:
+        print(error.kind, "not its worker" if "not its worker" in str(error) else str(error))
+"""
+
+
+@pytest.mark.parametrize("says", fake_worker.NAMES)
+def test_a_template_that_names_another_process_as_its_worker_gets_it_neither_used_nor_killed(
+    tmp_path: Path, says: str
+) -> None:
+    with subprocess.Popen(["sleep", "600"]) as stranger:
+        try:
+            worker = fake_worker.install(tmp_path, says, pydeno.__version__, stranger.pid)
+            done = subprocess.run(
+                [sys.executable, "-c", HOST, worker], capture_output=True, text=True, check=False, timeout=60
+            )
+            assert done.stderr == ""
+            truth = says == "names its worker"
+            assert done.stdout == ("ready\n" if truth else "worker_crashed not its worker\n")
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
