@@ -377,3 +377,10 @@ def test_twenty_sessions_of_one_loop_run_at_a_time() -> None:
         assert await asyncio.gather(*(one(n) for n in range(20))) == [2 * n for n in range(20)]
 
     asyncio.run(main())
+
+
+def test_a_session_says_what_confines_it() -> None:
+    with AgentSandbox() as agent:
+        assert "seccomp" in agent.sandbox
+        assert any(layer.name == "seccomp" and layer.applied for layer in agent.sandbox_layers)
+        assert agent.sandbox in repr(agent)

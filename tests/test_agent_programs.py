@@ -112,3 +112,106 @@ def test_a_syntax_error_names_the_line_of_the_program(agent: AgentSandbox) -> No
 
 def test_a_program_of_many_lines_costs_no_more_readings_than_its_end_has(agent: AgentSandbox) -> None:
     assert agent.run("f()\n" * 5000 + "function f() {}\n2") == 2
+
+
+TYPESCRIPT: list[tuple[str, Any]] = [
+    ("1 as number", 1),
+    ("const x: number = 1; x + 1", 2),
+    ("type Pair = [number, number]\nconst p: Pair = [1, 2]\np[0] + p[1]", 3),
+    ("interface Item { name: string }\nconst item: Item = { name: 'tea' }\nitem.name", "tea"),
+    ("enum Size { Small = 1, Large }\nSize.Large", 2),
+    ("return (await one()) satisfies number", 1),
+    ("function twice<T>(value: T): T[] { return [value, value] }\ntwice<number>(2)", [2, 2]),
+    ("async (): Promise<number> => 2", 2),
+    ("export default async function main(): Promise<number> { return await one() }", 1),
+    ("class Point { constructor(public x: number) {} }\nnew Point(3).x", 3),
+    ("const o = {a: 1} as const\n;({...o, b: 2})", {"a": 1, "b": 2}),
+    ("1 + 1", 2),
+    ("interface Nothing {}", undefined),
+    ("type Last = number\n", undefined),
+]
+
+
+@pytest.mark.parametrize(("program", "value"), TYPESCRIPT)
+def test_programs_in_typescript_are_read_as_leniently(program: str, value: Any) -> None:
+    with AgentSandbox({"one": lambda: 1}, language="ts") as session:
+        assert session.run(program) == value
+
+
+def test_a_fence_that_says_so_is_typescript_and_so_is_a_run_that_is_said_to_be() -> None:
+    with AgentSandbox() as session:
+        assert session.run("```ts\nconst x: number = 1\nx\n```") == 1
+        assert session.run("const x: number = 2; x", language="ts") == 2
+        with pytest.raises(pydeno.JavaScriptError) as caught:
+            session.run("const x: number = 3; x")
+        assert caught.value.name == "SyntaxError"
+        with pytest.raises(pydeno.InvalidInput):
+            session.run("1", language="coffee")  # type: ignore[arg-type]
+    with pytest.raises(pydeno.InvalidInput):
+        AgentSandbox(language="coffee")
+
+
+@pytest.mark.parametrize("mode", ["function", "script"])
+def test_errors_of_typescript_name_the_authors_own_lines(mode: Any) -> None:
+    program = (
+        "interface Item {\n  name: string\n}\nconst item: Item | null = null as any;\n(item as any).name\n"
+    )
+    with AgentSandbox(mode=mode, language="ts") as session:
+        with pytest.raises(pydeno.JavaScriptError) as caught:
+            session.run(program)
+        assert caught.value.name == "TypeError"
+        assert (caught.value.frames[0].file, caught.value.frames[0].line) == ("program.js", 5)
+        with pytest.raises(pydeno.JavaScriptError) as caught:
+            session.run("const a: number = 1\nconst b: = 2\n")
+        assert caught.value.name == "SyntaxError"
+        assert caught.value.frames[0].line == 2
+
+
+@pytest.mark.parametrize("mode", ["function", "script"])
+def test_a_session_in_two_languages_is_replayed_in_both(mode: Any) -> None:
+    key = b"k" * 32
+    with AgentSandbox(mode=mode) as session:
+        session.run("globalThis.n = (1 as number)", language="ts")
+        session.run("n += 1")
+        session.run("enum E { A = 5 }; globalThis.e = E.A", language="ts")
+        data = session.dump(key)
+    with AgentSandbox.load(data, key, mode=mode) as again:
+        assert again.run("[n, e]") == [2, 5]
+
+
+def test_a_script_may_await_outside_of_functions_and_is_replayed() -> None:
+    calls = []
+
+    def ask(question: str) -> str:
+        calls.append(question)
+        return question + "!"
+
+    key = b"k" * 32
+    with AgentSandbox([ask], mode="script") as session:
+        assert session.run("const a = await ask('a'); a") == "a!"
+        assert session.run("const [b, c] = await Promise.all([ask('b'), ask('c')]); a + b + c") == "a!b!c!"
+        data = session.dump(key)
+    with AgentSandbox.load(data, key, tools=[ask], mode="script") as again:
+        assert again.run("a + c") == "a!c!"
+    assert calls == ["a", "b", "c"]
+
+
+def test_a_cell_is_run_again_where_that_is_asked_for() -> None:
+    cell = "const x = await one(); let y = x + 1; class C { z = 1 }; x + y"
+    key = b"k" * 32
+    options: dict[str, Any] = {"tools": {"one": lambda: 1}, "mode": "script", "redeclare": True}
+    with AgentSandbox(**options) as session:
+        assert session.run(cell) == 3
+        assert session.run(cell.replace("x + 1", "x + 2")) == 4
+        assert session.run("const x = 7; x + y", language="ts") == 10
+        data = session.dump(key)
+    with AgentSandbox.load(data, key, **options) as again:
+        assert again.run("x + y") == 10
+    with pytest.raises(pydeno.JournalError):
+        AgentSandbox.load(data, key, **{**options, "redeclare": False})
+    with AgentSandbox(mode="script") as plain:
+        plain.run("const x = 1")
+        with pytest.raises(pydeno.JavaScriptError, match="x"):
+            plain.run("const x = 2")
+    with pytest.raises(pydeno.InvalidInput, match="script"):
+        AgentSandbox(redeclare=True)

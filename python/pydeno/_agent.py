@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from ._agent_session import AgentBase, _bytes
+from ._agent_session import CANCEL_PATIENCE, PROGRAM, AgentBase, ReadyCall
 from ._agent_steps import Done, Failed, ToolCall
-from ._config import check_source, count
 from ._errors import InvalidInput, PydenoError
-from ._execution import MAX_OUTPUT, ExecutionResult, Output
+from ._execution import MAX_OUTPUT, ExecutionResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
     from typing import Any, TypeVar
 
+    from ._config import Language
     from ._tools import Tools
 
     Self = TypeVar("Self", bound="AgentSandbox")
-
-#: What a program is called in stacks when its caller does not name it.
-PROGRAM = "program.js"
-#: How long a run that was interrupted has to end, in seconds.
-_CANCEL_PATIENCE = 2.0
 
 
 class AgentSandbox(AgentBase):
@@ -44,6 +40,10 @@ class AgentSandbox(AgentBase):
         max_pause: How long one run may wait for answers in all, in seconds. The time does not count against `timeout`.
         mode: `"function"` runs a program as an async function and tolerates what models write around it;
             `"script"` runs it exactly as it is, with the value of the last expression.
+        language: What programs are written in, `"js"`, or `"ts"` for TypeScript, whose types are
+            removed and not checked.
+        redeclare: Whether a script can declare again what scripts before it declared with `let`, `const` or `class`:
+            for cells that are run again. With `mode="script"` only.
         durable: Whether a journal is kept, for `dump` and for going on after a crash. Clocks of the program then stand
             still, at the session's start unless `clock` says otherwise, and `Math.random` is seeded.
         max_journal_bytes: How long the journal may become. Past it the session goes on without.
@@ -67,17 +67,22 @@ class AgentSandbox(AgentBase):
 
     def __init__(self, tools: Tools = (), **options: Any) -> None:
         """Start a worker and wait until it has proved its sandbox."""
-        journal = options.pop("_journal", None)
         super().__init__(tools, **options)
-        self._journal = journal
+        is_loaded = self._journal is not None
         self._loop: Any = None
         self._adopt(self._make_core())
-        if journal is not None and self._running_core().has_run():
+        if is_loaded and self._running_core().has_run():
             self._paused = self._resumed_pause()
 
     @classmethod
     def load(
-        cls, data: bytes, key: bytes, *, tools: Tools = (), associated_data: bytes = b"", **options: Any
+        cls,
+        data: bytes,
+        key: bytes | Sequence[bytes],
+        *,
+        tools: Tools = (),
+        associated_data: bytes = b"",
+        **options: Any,
     ) -> AgentSandbox:
         """Continue a session that was dumped, in a fresh worker.
 
@@ -86,7 +91,7 @@ class AgentSandbox(AgentBase):
 
         Args:
             data: What `dump` returned.
-            key: The key it was dumped with.
+            key: The key it was dumped with, or a list that has it.
             tools: The tools. Those that are declared must have the names they had.
             associated_data: What it was dumped with.
             **options: As they were; `clock` and `random_seed` come from the journal.
@@ -96,13 +101,9 @@ class AgentSandbox(AgentBase):
             ReplayDivergence: A run did not happen again as it did.
             Exception: As the constructor.
         """
-        for name in ("clock", "random_seed"):
-            if name in options:
-                raise InvalidInput(f"the journal has the {name}; leave it out")
-        journal = (_bytes(data, "data"), _bytes(key, "key"), _bytes(associated_data, "associated_data"))
-        return cls(tools, _journal=journal, **options)
+        return cls(tools, _journal=cls._sealed(data, key, associated_data, options), **options)
 
-    def run(self, code: str, *, name: str = PROGRAM) -> Any:
+    def run(self, code: str, *, name: str = PROGRAM, language: Language | None = None) -> Any:
         """Run a program, call its tools, and return its value.
 
         What a program leaves in globals is there for the next. A run ends when all the calls that it made are answered,
@@ -111,6 +112,7 @@ class AgentSandbox(AgentBase):
         Args:
             code: The program.
             name: What to call it in stacks and errors.
+            language: What it is written in, where that is not the session's `language`.
 
         Raises:
             JavaScriptError: The program threw or does not parse.
@@ -124,33 +126,36 @@ class AgentSandbox(AgentBase):
                 one from the last run that ended, also after its worker is lost.
         """
         with self._turn():
-            self._prepare(code, name)
+            self._prepare(code, name, language)
             ok, outcome = self._finish()
         if ok:
             return outcome
         raise outcome
 
-    def execute(self, code: str, *, name: str = PROGRAM, max_output: int = MAX_OUTPUT) -> ExecutionResult:
+    def execute(
+        self,
+        code: str,
+        *,
+        name: str = PROGRAM,
+        language: Language | None = None,
+        max_output: int = MAX_OUTPUT,
+    ) -> ExecutionResult:
         """Run a program as `run` does and return everything that came of it, errors included, as data.
 
         Args:
             code: The program.
             name: What to call it in stacks and errors.
+            language: As for `run`.
             max_output: How much of each stream is kept, as in `IsolatedRuntime.execute`.
         """
-        check_source(code, "code")
-        output = Output(count(max_output, "max_output"))
-        result, exception = None, None
-        self._options.console.add_sink(output)
-        try:
-            result = self.run(code, name=name)
-        except PydenoError as error:
-            exception = error
-        finally:
-            self._options.console.remove_sink(output)
-        return ExecutionResult(output=output, result=result, exception=exception)
+        watched = self._watch(code, max_output)
+        with watched:
+            watched.result = self.run(code, name=name, language=language)
+        return watched.outcome()
 
-    def start(self, code: str, *, name: str = PROGRAM) -> ToolCall | Done | Failed:
+    def start(
+        self, code: str, *, name: str = PROGRAM, language: Language | None = None
+    ) -> ToolCall | Done | Failed:
         """Run a program up to its first call of a tool, or to its end.
 
         Calls come one at a time, in the order in which the program made them. No tool is called by the session.
@@ -158,13 +163,14 @@ class AgentSandbox(AgentBase):
         Args:
             code: The program.
             name: What to call it in stacks and errors.
+            language: As for `run`.
 
         Raises:
             InvalidInput: Another run has not ended.
         """
         with self._turn():
             try:
-                self._prepare(code, name)
+                self._prepare(code, name, language)
             except InvalidInput:
                 raise
             except PydenoError as error:
@@ -182,17 +188,7 @@ class AgentSandbox(AgentBase):
             InvalidInput: The session does not wait for an answer.
         """
         with self._turn():
-            call, self._paused = self._paused, None
-            if call is None:
-                raise InvalidInput("the session does not wait for an answer")
-            try:
-                if error is None:
-                    self._answer(call, value)
-                else:
-                    self._answer_error(call, error)
-            except PydenoError as problem:
-                return Failed(self._lost(problem))
-            return self._next_step()
+            return self._take_answer(value, error) or self._next_step()
 
     def cancel(self) -> None:
         """Give up the run that waits for an answer; does nothing when there is none."""
@@ -200,17 +196,15 @@ class AgentSandbox(AgentBase):
             if self._paused is not None:
                 self._abort()
 
-    def _prepare(self, code: str, name: str) -> None:
-        check_source(code, "code")
-        self._check_idle()
+    def _prepare(self, code: str, name: str, language: Language | None) -> None:
+        self._check_program(code, language)
         code = str.__str__(code)
         self._options.check(code, name, type(self).__name__)
         core = self._running_core()
-        self._causes.clear()
         try:
             if core.is_stale():
                 core.restore()
-            core.begin(code, name)
+            self._began(core, code, name, language)
         except InvalidInput:
             raise
         except PydenoError as error:
@@ -230,6 +224,7 @@ class AgentSandbox(AgentBase):
                 if not self._pending:
                     core.wait(wants_to_write, look_again)
                 while (ready := self._next_ready()) is not None:
+                    self._pay_first()
                     self._call_sync(ready)
         except PydenoError as error:
             return False, self._lost(error)
@@ -256,16 +251,15 @@ class AgentSandbox(AgentBase):
         core = self._running_core()
         try:
             while True:
-                steps, wants_to_write, look_again = core.advance()
-                ended = self._take(steps)
-                if ended is not None:
-                    ok, outcome = self._ended(ended)
-                    return Done(outcome) if ok else Failed(outcome)
-                if not core.is_waiting():
-                    core.wait(wants_to_write, look_again)
-                elif (ready := self._next_ready()) is not None:
-                    self._paused = ready
-                    return ready.step()
+                seen = self._look(core)
+                if isinstance(seen, (Done, Failed)):
+                    return seen
+                if isinstance(seen, ReadyCall):
+                    self._pay_first()
+                    self._paused = seen
+                    return seen.step()
+                if seen is not None:
+                    core.wait(*seen)
         except PydenoError as error:
             return Failed(self._lost(error))
         except BaseException:
@@ -278,14 +272,19 @@ class AgentSandbox(AgentBase):
             raise step.error
         return self._paused
 
+    def _pay_first(self) -> None:
+        try:
+            self._pay()
+        except BaseException:
+            self._abort()
+            raise
+
     def _abort(self) -> None:
         """Stop the run; a worker that does not stop is given up."""
         import time
 
-        core = self._running_core()
-        self._pending.clear()
-        self._paused = None
-        until = time.monotonic() + _CANCEL_PATIENCE
+        core = self._begin_abort()
+        until = time.monotonic() + CANCEL_PATIENCE
         try:
             core.cancel()
             while core.has_run():

@@ -18,11 +18,37 @@ if TYPE_CHECKING:
 _CANCEL_PATIENCE = 1.0
 
 
-async def finish(session: AgentBase) -> tuple[bool, Any]:
-    """Go on to the end of the run and call tools; those that are async overlap."""
+class Caller:
+    """Calls tools for a run.
+
+    A call that raises one of `leaves` is left without an answer, for the time being: when the run waits for nothing
+    else, it is left, too. One that raises one of `escapes` ends the run, with that.
+    """
+
+    leaves: tuple[type[BaseException], ...] = ()
+    escapes: tuple[type[BaseException], ...] = ()
+
+    def __init__(self) -> None:
+        #: The calls that were left, with the reason.
+        self.left: list[tuple[ReadyCall, BaseException]] = []
+
+    def invoke(self, call: ReadyCall) -> Any:
+        """Call an async tool: an awaitable of its value."""
+        return call.tool.invoke(call.arguments)
+
+
+async def finish(
+    session: AgentBase, caller: Caller | None = None, first: Iterable[ReadyCall] = ()
+) -> tuple[bool, Any] | None:
+    """Go on to the end of the run and call tools, these first; those that are async overlap.
+
+    `None` when the run waits for calls that the caller has left, and for nothing else.
+    """
+    caller = Caller() if caller is None else caller
     core = session._running_core()
     tasks: set[asyncio.Task[None]] = set()
     loop = asyncio.get_running_loop()
+    tasks.update(loop.create_task(_call(session, ready, caller)) for ready in first)
     try:
         while True:
             steps, wants_to_write, look_again = core.advance()
@@ -31,10 +57,13 @@ async def finish(session: AgentBase) -> tuple[bool, Any]:
                 return session._ended(ended)
             answered = bool(session._pending)
             while (ready := session._next_ready()) is not None:
+                await pay_first(session)
                 if ready.tool.is_async:
-                    tasks.add(loop.create_task(_call(session, ready)))
+                    tasks.add(loop.create_task(_call(session, ready, caller)))
                 else:
                     session._call_sync(ready)
+            if not answered and not tasks and caller.left and core.is_waiting():
+                return None
             if not answered:
                 await readable(session, wants_to_write, look_again, tasks)
             for task in [task for task in tasks if task.done()]:
@@ -49,13 +78,30 @@ async def finish(session: AgentBase) -> tuple[bool, Any]:
             await asyncio.wait(tasks, timeout=_CANCEL_PATIENCE)
 
 
-async def _call(session: AgentBase, call: ReadyCall) -> None:
+async def pay_first(session: AgentBase) -> None:
+    """Have written down what the session has spent; where that fails, the run is stopped."""
+    try:
+        written = session._pay()
+        if written is not None:
+            await written
+    except BaseException:
+        stopped = session._abort()
+        if stopped is not None:
+            await stopped
+        raise
+
+
+async def _call(session: AgentBase, call: ReadyCall, caller: Caller) -> None:
     """Call an async tool and answer."""
     try:
-        awaitable = call.tool.invoke(call.arguments)
+        awaitable = caller.invoke(call)
         if session._tool_timeout is not None:
             awaitable = asyncio.wait_for(awaitable, session._tool_timeout)
         value = await awaitable
+    except caller.leaves as reason:
+        caller.left.append((call, reason))
+    except caller.escapes:
+        raise
     except Exception as error:  # noqa: BLE001 - the program is told, as much of it as it may see
         session._answer_error(call, error)
     else:

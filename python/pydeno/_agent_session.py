@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 
-from ._agent_steps import ToolCall
+from ._agent_steps import Done, Failed, ToolCall
 from ._bootstrap import script_of
 from ._catalog import Catalog
-from ._config import choice, count, flag, seconds
+from ._config import check_language, check_source, choice, count, flag, seconds
 from ._errors import InvalidInput, PydenoError
+from ._execution import ExecutionResult, Output
 from ._gates import GateContext, pass_gate, pass_gate_async
 from ._isolated import _WORKER, IsolatedBase, _shut_down_at_exit
 from ._pydeno import AgentCore
@@ -17,19 +18,33 @@ from ._tools import ArgumentsError, Tool, collect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Iterable, Mapping, Sequence
     from datetime import datetime
-    from typing import Any, Literal
+    from typing import Any, Literal, Protocol
 
-    from ._config import RuntimeConfig
+    from ._config import Language, RuntimeConfig
     from ._console import Console, ConsoleLine
     from ._isolated import SandboxLayer
     from ._tools import Tools
+
+    #: Calls of tools, the same by tool as far as they have budgets of their own, and the number of the next call.
+    Spent = tuple[int, dict[str, int], int]
+
+    class Ledger(Protocol):
+        """Where it is written down what a session has spent, before it gets anything for it."""
+
+        def record(self, spent: Spent) -> Awaitable[None] | None:
+            """Write it down; an awaitable where that takes an event loop."""
+
 
 #: The kinds of steps of the core.
 CALL, VALUE, ERROR = 0, 1, 2
 #: What a call of the catalog is for, in the core's numbers.
 _SEARCH, _DESCRIBE = -1, -2
+#: What a program is called in stacks when its caller does not name it.
+PROGRAM = "program.js"
+#: How long a run that is given up has to end, in seconds.
+CANCEL_PATIENCE = 2.0
 
 
 class _RuntimeOptions(IsolatedBase):
@@ -46,7 +61,7 @@ class _RuntimeOptions(IsolatedBase):
         self._adopt(core, stacklevel=3)
 
     def _begin(self, core: Any) -> None:
-        pass
+        self._core = core
 
     @property
     def console(self) -> Console:
@@ -98,9 +113,12 @@ class AgentBase:
         "_busy",
         "_catalog",
         "_causes",
+        "_changes",
         "_core",
         "_declared",
         "_journal",
+        "_language",
+        "_ledger",
         "_options",
         "_paused",
         "_pending",
@@ -121,14 +139,21 @@ class AgentBase:
         tool_timeout: float | None = None,
         max_pause: float = 600.0,
         mode: Literal["function", "script"] = "function",
+        language: Language = "js",
+        redeclare: bool = False,
         durable: bool = True,
         max_journal_bytes: int = 16 << 20,
         clock: datetime | float | None = None,
         random_seed: int | None = None,
         timeout: float = 30.0,
+        _journal: tuple[bytes, list[bytes], bytes] | None = None,
+        _spent: Spent = (0, {}, 0),
         **options: Any,
     ) -> None:
         """Check the options."""
+        check_language(language)
+        if flag(redeclare, "redeclare") and mode != "script":
+            raise InvalidInput("redeclare is for mode='script'; what a function declares ends with it")
         for name in ("request_timeout", "max_host_wait"):
             if name in options:
                 raise TypeError(f"a session has no {name}: what a run may wait is max_pause")
@@ -168,15 +193,21 @@ class AgentBase:
             "declared": len(declared),
             "has_catalog": self._catalog is not None,
             "namespace": namespace,
+            "redeclare": redeclare,
             "mode": choice(mode, "mode", ("function", "script")),
             "max_tool_calls": count(max_tool_calls, "max_tool_calls"),
             "max_pause": seconds(max_pause, "max_pause"),
             "max_journal_bytes": count(max_journal_bytes, "max_journal_bytes", most=1 << 30),
             "durable": durable,
             "bootstrap": script_of(self._options.config.bootstrap),
+            "spent": _spent,
         }
+        self._language = language
         self._core: AgentCore | None = None
-        self._journal: tuple[bytes, bytes, bytes] | None = None
+        self._journal = _journal
+        #: How often something was asked of the program: whoever keeps the session sees whether it has to keep it again.
+        self._changes = 0
+        self._ledger: Ledger | None = None
         self._pending: deque[PendingCall] = deque()
         self._paused: ReadyCall | None = None
         self._causes: dict[int, BaseException] = {}
@@ -249,30 +280,93 @@ class AgentBase:
 
     # The journal.
 
-    def dump(self, key: bytes, associated_data: bytes = b"") -> bytes:
+    @staticmethod
+    def _sealed(
+        data: bytes, key: bytes | Sequence[bytes], associated_data: bytes, options: Mapping[str, Any]
+    ) -> tuple[bytes, list[bytes], bytes]:
+        for name in ("clock", "random_seed"):
+            if name in options:
+                raise InvalidInput(f"the journal has the {name}; leave it out")
+        return as_bytes(data, "data"), as_keys(key), as_bytes(associated_data, "associated_data")
+
+    def dump(self, key: bytes | Sequence[bytes], associated_data: bytes = b"") -> bytes:
         """The session as signed bytes, to be continued by `load`, here or elsewhere.
 
         It can be dumped between runs and while it waits for the answer to a tool call. The bytes are signed, not
         encrypted: whoever has them can read the programs and what tools have returned.
 
         Args:
-            key: At least 16 secret bytes, for HMAC-SHA256.
+            key: At least 16 secret bytes, for HMAC-SHA256; of a list of keys, the first signs.
             associated_data: Whatever the bytes are to be tied to, such as the user's id; `load` must be given the same.
 
         Raises:
             JournalError: The session is not durable, or has outgrown `max_journal_bytes`.
             InvalidInput: A run is going on, or the key is too short.
         """
-        return self._running_core().dump(_bytes(key, "key"), _bytes(associated_data, "associated_data"))
+        return self._running_core().dump(as_keys(key)[0], as_bytes(associated_data, "associated_data"))
 
     # Runs.
 
     def _turn(self) -> _Turn:
         return _Turn(self)
 
+    def _watch(self, code: object, max_output: int) -> _Watched:
+        check_source(code, "code")
+        return _Watched(self, max_output)
+
     def _check_idle(self) -> None:
         if self._paused is not None:
             raise InvalidInput("the run waits for a tool: call resume, or cancel, before another run")
+
+    def _began(self, core: AgentCore, code: str, name: str, language: Language | None) -> None:
+        """Begin a run; the worker is there and the gate has let the program pass."""
+        self._changes += 1
+        self._causes.clear()
+        core.begin(code, name, self._language if language is None else language)
+
+    def _check_program(self, code: object, language: object) -> None:
+        check_source(code, "code")
+        if language is not None:
+            check_language(language)
+        self._check_idle()
+
+    def _take_answer(self, value: Any, error: Exception | None) -> Failed | None:
+        """Answer the call that the session waits with; how the run has failed by that, if it has."""
+        call, self._paused = self._paused, None
+        if call is None:
+            raise InvalidInput("the session does not wait for an answer")
+        self._changes += 1
+        try:
+            if error is None:
+                self._answer(call, value)
+            else:
+                self._answer_error(call, error)
+        except PydenoError as problem:
+            return Failed(self._lost(problem))
+        return None
+
+    def _look(self, core: AgentCore) -> Done | Failed | ReadyCall | tuple[bool, float | None] | None:
+        """One turn of a run that is stepped through: its end, its next call, what to wait for, or nothing."""
+        steps, wants_to_write, look_again = core.advance()
+        ended = self._take(steps)
+        if ended is not None:
+            ok, outcome = self._ended(ended)
+            return Done(outcome) if ok else Failed(outcome)
+        return self._next_ready() if core.is_waiting() else (wants_to_write, look_again)
+
+    def _pay(self) -> Awaitable[None] | None:
+        """Write down what the session has spent, where somebody wants that, before a tool is called."""
+        return None if self._ledger is None else self._ledger.record(self._running_core().spent())
+
+    def _abort(self) -> Awaitable[None] | None:
+        """Stop the run; a worker that does not stop is given up."""
+        raise NotImplementedError
+
+    def _begin_abort(self) -> AgentCore:
+        self._changes += 1
+        self._pending.clear()
+        self._paused = None
+        return self._running_core()
 
     def _take(self, steps: list[tuple[Any, ...]]) -> tuple[Any, ...] | None:
         """Keep what is to be answered; how the run has ended, if it has."""
@@ -381,7 +475,43 @@ def describe_tool() -> None:
     """The name of the function in errors."""
 
 
-def _bytes(value: object, name: str) -> bytes:
+class _Watched:
+    """What comes of one run, console output included."""
+
+    __slots__ = ("_exception", "_output", "_session", "result")
+
+    def __init__(self, session: AgentBase, max_output: int) -> None:
+        self._session = session
+        self._output = Output(count(max_output, "max_output"))
+        self._exception: PydenoError | None = None
+        self.result: Any = None
+
+    def __enter__(self) -> None:
+        self._session._options.console.add_sink(self._output)  # noqa: SLF001
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> bool:
+        self._session._options.console.remove_sink(self._output)  # noqa: SLF001
+        if isinstance(error, PydenoError):
+            self._exception = error
+            return True
+        return False
+
+    def outcome(self) -> ExecutionResult:
+        return ExecutionResult(output=self._output, result=self.result, exception=self._exception)
+
+
+def as_keys(key: object) -> list[bytes]:
+    """One key, or several, of which the first signs."""
+    if isinstance(key, (bytes, bytearray, memoryview)):
+        return [bytes(key)]
+    if isinstance(key, (list, tuple)) and key:
+        keys: Iterable[object] = key
+        return [as_bytes(one, "a key") for one in keys]
+    raise TypeError(f"key must be bytes or a list of them, not {type(key).__name__}")
+
+
+def as_bytes(value: object, name: str) -> bytes:
+    """Bytes, and nothing that could be made into some."""
     if not isinstance(value, (bytes, bytearray, memoryview)):
         raise TypeError(f"{name} must be bytes, not {type(value).__name__}")
     return bytes(value)

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import asyncio
 
-from ._agent import PROGRAM
-from ._agent_loop import finish, readable
-from ._agent_session import AgentBase, _bytes
+from ._agent_loop import Caller, finish, pay_first, readable
+from ._agent_session import CANCEL_PATIENCE, PROGRAM, AgentBase, ReadyCall
 from ._agent_steps import Done, Failed, ToolCall
-from ._config import check_source, count
 from ._errors import InvalidInput, PydenoError, RuntimeClosed
-from ._execution import MAX_OUTPUT, ExecutionResult, Output
+from ._execution import MAX_OUTPUT, ExecutionResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from types import TracebackType
     from typing import Any, TypeVar
 
+    from ._config import Language
     from ._tools import Tools
 
     Self = TypeVar("Self", bound="AsyncAgentSandbox")
-
-#: How long a run that was cancelled has to end, in seconds.
-_CANCEL_PATIENCE = 2.0
 
 
 class AsyncAgentSandbox(AgentBase):
@@ -51,18 +48,16 @@ class AsyncAgentSandbox(AgentBase):
 
     @classmethod
     async def load(
-        cls, data: bytes, key: bytes, *, tools: Tools = (), associated_data: bytes = b"", **options: Any
+        cls,
+        data: bytes,
+        key: bytes | Sequence[bytes],
+        *,
+        tools: Tools = (),
+        associated_data: bytes = b"",
+        **options: Any,
     ) -> AsyncAgentSandbox:
         """Continue a session that was dumped, as `AgentSandbox.load`."""
-        for name in ("clock", "random_seed"):
-            if name in options:
-                raise InvalidInput(f"the journal has the {name}; leave it out")
-        session = cls(tools, **options)
-        session._journal = (
-            _bytes(data, "data"),
-            _bytes(key, "key"),
-            _bytes(associated_data, "associated_data"),
-        )
+        session = cls(tools, _journal=cls._sealed(data, key, associated_data, options), **options)
         await session.start_worker()
         return session
 
@@ -85,45 +80,40 @@ class AsyncAgentSandbox(AgentBase):
                 if isinstance(step, Failed):
                     raise step.error
 
-    async def run(self, code: str, *, name: str = PROGRAM) -> Any:
+    async def run(self, code: str, *, name: str = PROGRAM, language: Language | None = None) -> Any:
         """Run a program, call its tools, and return its value, as `AgentSandbox.run`.
 
         When the awaiting task is cancelled the program is stopped and its tools are cancelled; the session goes on.
         """
-        await self.start_worker()
-        with self._turn():
-            await self._prepare(code, name)
-            try:
-                ok, outcome = await finish(self)
-            except BaseException:
-                await self._abort()
-                raise
+        ended = await self._run(code, name, language)
+        assert ended is not None  # noqa: S101 - nobody leaves calls here
+        ok, outcome = ended
         if ok:
             return outcome
         raise outcome
 
     async def execute(
-        self, code: str, *, name: str = PROGRAM, max_output: int = MAX_OUTPUT
+        self,
+        code: str,
+        *,
+        name: str = PROGRAM,
+        language: Language | None = None,
+        max_output: int = MAX_OUTPUT,
     ) -> ExecutionResult:
         """Run a program and return everything that came of it as data, as `AgentSandbox.execute`."""
-        check_source(code, "code")
-        output = Output(count(max_output, "max_output"))
-        result, exception = None, None
-        self._options.console.add_sink(output)
-        try:
-            result = await self.run(code, name=name)
-        except PydenoError as error:
-            exception = error
-        finally:
-            self._options.console.remove_sink(output)
-        return ExecutionResult(output=output, result=result, exception=exception)
+        watched = self._watch(code, max_output)
+        with watched:
+            watched.result = await self.run(code, name=name, language=language)
+        return watched.outcome()
 
-    async def start(self, code: str, *, name: str = PROGRAM) -> ToolCall | Done | Failed:
+    async def start(
+        self, code: str, *, name: str = PROGRAM, language: Language | None = None
+    ) -> ToolCall | Done | Failed:
         """Run a program up to its first call of a tool, as `AgentSandbox.start`."""
         await self.start_worker()
         with self._turn():
             try:
-                await self._prepare(code, name)
+                await self._prepare(code, name, language)
             except InvalidInput:
                 raise
             except PydenoError as error:
@@ -133,17 +123,7 @@ class AsyncAgentSandbox(AgentBase):
     async def resume(self, value: Any = None, *, error: Exception | None = None) -> ToolCall | Done | Failed:
         """Answer the call that the session waits with, as `AgentSandbox.resume`."""
         with self._turn():
-            call, self._paused = self._paused, None
-            if call is None:
-                raise InvalidInput("the session does not wait for an answer")
-            try:
-                if error is None:
-                    self._answer(call, value)
-                else:
-                    self._answer_error(call, error)
-            except PydenoError as problem:
-                return Failed(self._lost(problem))
-            return await self._next_step()
+            return self._take_answer(value, error) or await self._next_step()
 
     async def cancel(self) -> None:
         """Give up the run that waits for an answer; does nothing when there is none."""
@@ -151,17 +131,40 @@ class AsyncAgentSandbox(AgentBase):
             if self._paused is not None:
                 await self._abort()
 
-    async def _prepare(self, code: str, name: str) -> None:
-        check_source(code, "code")
-        self._check_idle()
+    async def _run(
+        self, code: str, name: str, language: Language | None, caller: Caller | None = None
+    ) -> tuple[bool, Any] | None:
+        """Run a program; `None` where it waits for calls that the caller has left, and can be dumped."""
+        await self.start_worker()
+        with self._turn():
+            await self._prepare(code, name, language)
+            return await self._finish(caller)
+
+    async def _go_on(self, caller: Caller) -> tuple[bool, Any] | None:
+        """Go on with a run that was loaded; the calls that it waits for are the caller's, all of them."""
+        with self._turn():
+            first, self._paused = self._paused, None
+            self._changes += 1
+            return await self._finish(caller, () if first is None else (first,))
+
+    async def _finish(
+        self, caller: Caller | None, first: Iterable[ReadyCall] = ()
+    ) -> tuple[bool, Any] | None:
+        try:
+            return await finish(self, caller, first)
+        except BaseException:
+            await self._abort()
+            raise
+
+    async def _prepare(self, code: str, name: str, language: Language | None) -> None:
+        self._check_program(code, language)
         code = str.__str__(code)
         await self._options.check_async(code, name, type(self).__name__)
         core = self._running_core()
-        self._causes.clear()
         try:
             if core.is_stale():
                 await asyncio.get_running_loop().run_in_executor(None, core.restore)
-            core.begin(code, name)
+            self._began(core, code, name, language)
         except InvalidInput:
             raise
         except PydenoError as error:
@@ -171,16 +174,15 @@ class AsyncAgentSandbox(AgentBase):
         core = self._running_core()
         try:
             while True:
-                steps, wants_to_write, look_again = core.advance()
-                ended = self._take(steps)
-                if ended is not None:
-                    ok, outcome = self._ended(ended)
-                    return Done(outcome) if ok else Failed(outcome)
-                if not core.is_waiting():
-                    await readable(self, wants_to_write, look_again)
-                elif (ready := self._next_ready()) is not None:
-                    self._paused = ready
-                    return ready.step()
+                seen = self._look(core)
+                if isinstance(seen, (Done, Failed)):
+                    return seen
+                if isinstance(seen, ReadyCall):
+                    await pay_first(self)
+                    self._paused = seen
+                    return seen.step()
+                if seen is not None:
+                    await readable(self, *seen)
         except PydenoError as error:
             return Failed(self._lost(error))
         except BaseException:
@@ -190,10 +192,8 @@ class AsyncAgentSandbox(AgentBase):
     async def _abort(self) -> None:
         """Stop the run; a worker that does not stop is given up."""
         loop = asyncio.get_running_loop()
-        core = self._running_core()
-        self._pending.clear()
-        self._paused = None
-        until = loop.time() + _CANCEL_PATIENCE
+        core = self._begin_abort()
+        until = loop.time() + CANCEL_PATIENCE
         try:
             core.cancel()
             while core.has_run():

@@ -89,6 +89,7 @@ class SchemaTool:
         description: What it does, for whoever writes the program.
         input_schema: A JSON Schema of type `object`.
         call: Called with the arguments as one `dict`, sync or async; `None` where only `resume` answers.
+        output_schema: A JSON Schema of what it returns, for `typescript_stubs()` and its kin; it is not checked.
 
     >>> def forecast(arguments):
     ...     return f"sun in {arguments['city']}"
@@ -97,7 +98,7 @@ class SchemaTool:
     SchemaTool('forecast')
     """
 
-    __slots__ = ("call", "description", "input_schema", "name")
+    __slots__ = ("call", "description", "input_schema", "name", "output_schema")
 
     def __init__(
         self,
@@ -105,17 +106,22 @@ class SchemaTool:
         description: str,
         input_schema: Mapping[str, Any],
         call: Callable[[dict[str, Any]], Any] | None = None,
+        *,
+        output_schema: Mapping[str, Any] | None = None,
     ) -> None:
         """Keep the parts."""
         if not isinstance(name, str) or not isinstance(description, str):
             raise TypeError("a tool's name and description must be str")
         if not isinstance(input_schema, Mapping):
             raise TypeError(f"a tool's input_schema must be a mapping, not {type(input_schema).__name__}")
+        if output_schema is not None and not isinstance(output_schema, Mapping):
+            raise TypeError(f"a tool's output_schema must be a mapping, not {type(output_schema).__name__}")
         if call is not None:
             check_callable(call, f"the call of {name!r}")
         self.name = name
         self.description = description
         self.input_schema = dict(input_schema)
+        self.output_schema = None if output_schema is None else dict(output_schema)
         self.call = call
 
     def __repr__(self) -> str:
@@ -274,11 +280,12 @@ class FunctionTool(Tool):
 class DescribedTool(Tool):
     """A tool with a JSON Schema."""
 
-    __slots__ = ("_validator",)
+    __slots__ = ("_returns", "_validator")
 
     def __init__(self, tool: SchemaTool) -> None:
         super().__init__(tool.name, tool.description, tool.call)
         self.schema = tool.input_schema
+        self._returns = tool.output_schema
         if self.schema.get("type", "object") != "object":
             raise InvalidInput(f"the input_schema of {tool.name!r} must be of type object")
         self._validator = _validator(tool)
@@ -290,6 +297,11 @@ class DescribedTool(Tool):
     def takes_object(self) -> bool:
         """Whether the program passes one object."""
         return True
+
+    @property
+    def returns(self) -> dict[str, Any]:
+        """The JSON Schema of what it returns, as far as somebody has said."""
+        return self._returns or {}
 
     def is_named(self, argument: dict[Any, Any]) -> bool:  # noqa: ARG002 - whatever it holds
         """An object is the arguments, always."""
@@ -364,6 +376,7 @@ def _tool(name: str | None, tool: ToolLike, what: str) -> Tool:
             "description",
             "inputSchema",
             "input_schema",
+            "outputSchema",
             "call",
             "title",
             "annotations",
@@ -371,7 +384,13 @@ def _tool(name: str | None, tool: ToolLike, what: str) -> Tool:
         if unknown:
             raise InvalidInput(f"a tool of {what} has an unknown field {min(unknown)!r}")
         schema = tool.get("inputSchema", tool.get("input_schema", {"type": "object"}))
-        tool = SchemaTool(tool.get("name", name), tool.get("description", ""), schema, tool.get("call"))
+        tool = SchemaTool(
+            tool.get("name", name),
+            tool.get("description", ""),
+            schema,
+            tool.get("call"),
+            output_schema=tool.get("outputSchema"),
+        )
     if isinstance(tool, SchemaTool):
         if name is not None and name != tool.name:
             raise InvalidInput(f"{what} has the tool {tool.name!r} under the name {name!r}")

@@ -18,6 +18,7 @@
 mod digest;
 mod envelope;
 mod error;
+mod guest;
 mod journal;
 mod machine;
 mod program;

@@ -4,6 +4,7 @@ use pydeno_host::agent::{
     Answer, Event, Journal, JournalFault, RecordedRun, Spent, ToolError, ToolErrorKind, open, seal,
 };
 use pydeno_wire::Value;
+use pydeno_wire::message::Language;
 
 const KEY: &[u8] = b"0123456789abcdef";
 
@@ -12,6 +13,7 @@ fn journal() -> Journal {
     let run = RecordedRun {
         source: "await f()".into(),
         name: "program.js".into(),
+        language: Language::TypeScript,
         first_call: 3,
         events: vec![
             Event::Call { function: 1, arguments: [7; 32] },
@@ -38,19 +40,29 @@ fn nested(depth: usize) -> Value {
 #[test]
 fn what_is_sealed_is_opened_as_it_was() {
     let sealed = seal(&journal(), KEY, b"a", usize::MAX).unwrap();
-    assert_eq!(open(&sealed, KEY, b"a", sealed.len()), Ok(journal()));
+    assert_eq!(open(&sealed, &[KEY], b"a", sealed.len()), Ok(journal()));
+}
+
+#[test]
+fn any_of_the_keys_will_do_and_without_one_nothing_is_opened() {
+    let sealed = seal(&journal(), KEY, b"a", usize::MAX).unwrap();
+    let newer: &[u8] = b"a newer key, which signs now";
+    assert_eq!(open(&sealed, &[newer, KEY], b"a", usize::MAX), Ok(journal()));
+    assert_eq!(open(&sealed, &[newer], b"a", usize::MAX), Err(JournalFault::Signature));
+    assert_eq!(open(&sealed, &[KEY, b"short"], b"a", usize::MAX), Err(JournalFault::ShortKey));
+    assert_eq!(open::<&[u8]>(&sealed, &[], b"a", usize::MAX), Err(JournalFault::ShortKey));
 }
 
 #[test]
 fn another_key_other_data_and_every_changed_byte_are_noticed() {
     let sealed = seal(&journal(), KEY, b"a", usize::MAX).unwrap();
-    assert_eq!(open(&sealed, b"0123456789abcdeF", b"a", usize::MAX), Err(JournalFault::Signature));
-    assert_eq!(open(&sealed, KEY, b"", usize::MAX), Err(JournalFault::Signature));
+    assert_eq!(open(&sealed, &[b"0123456789abcdeF"], b"a", usize::MAX), Err(JournalFault::Signature));
+    assert_eq!(open(&sealed, &[KEY], b"", usize::MAX), Err(JournalFault::Signature));
     for at in 0..sealed.len() {
         let mut changed = sealed.clone();
         changed[at] ^= 0x10;
         let expected = if at < 8 { JournalFault::NoJournal } else { JournalFault::Signature };
-        assert_eq!(open(&changed, KEY, b"a", usize::MAX), Err(expected), "byte {at}");
+        assert_eq!(open(&changed, &[KEY], b"a", usize::MAX), Err(expected), "byte {at}");
     }
 }
 
@@ -59,7 +71,7 @@ fn where_the_associated_data_ends_is_signed_too() {
     let sealed = seal(&journal(), KEY, b"ab", usize::MAX).unwrap();
     let mut moved = sealed.clone();
     moved.insert(40, b'b');
-    assert_eq!(open(&moved, KEY, b"a", usize::MAX), Err(JournalFault::Signature));
+    assert_eq!(open(&moved, &[KEY], b"a", usize::MAX), Err(JournalFault::Signature));
 }
 
 #[test]
@@ -67,9 +79,9 @@ fn a_short_key_and_a_journal_over_its_limit_are_refused_both_ways() {
     let sealed = seal(&journal(), KEY, b"", usize::MAX).unwrap();
     let most = sealed.len() - 1;
     assert_eq!(seal(&journal(), KEY, b"", most), Err(JournalFault::TooLong { most }));
-    assert_eq!(open(&sealed, KEY, b"", most), Err(JournalFault::TooLong { most }));
+    assert_eq!(open(&sealed, &[KEY], b"", most), Err(JournalFault::TooLong { most }));
     assert_eq!(seal(&journal(), b"short", b"", usize::MAX), Err(JournalFault::ShortKey));
-    assert_eq!(open(&sealed, b"short", b"", usize::MAX), Err(JournalFault::ShortKey));
+    assert_eq!(open(&sealed, &[b"short"], b"", usize::MAX), Err(JournalFault::ShortKey));
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! An agent's session behind a Python object.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use pydeno_host::agent::{
-    AgentError, AgentSession, Answer, Call, Hooks, Mode, Settings, Step, Surface, Target, Tool, ToolError,
-    ToolErrorKind, Turn, open,
+    AgentError, AgentSession, Answer, Call, Hooks, Mode, Settings, Spent, Step, Surface, Target, Tool,
+    ToolError, ToolErrorKind, Turn, open,
 };
 use pydeno_wire::message::{ConsoleLevel, HostError, JsError};
 use pydeno_wire::{Budget, Text};
@@ -31,19 +32,19 @@ pub(crate) struct AgentCore {
 
 #[pymethods]
 impl AgentCore {
-    /// Starts a worker; with `journal`, `(data, key, associated_data)`, everything in it happens again.
+    /// Starts a worker; with `journal`, `(data, keys, associated_data)`, everything in it happens again.
     #[new]
     fn new(
         py: Python<'_>,
         worker: PathBuf,
         options: &Bound<'_, PyDict>,
         settings: &Bound<'_, PyDict>,
-        journal: Option<(Vec<u8>, Vec<u8>, Vec<u8>)>,
+        journal: Option<(Vec<u8>, Vec<Vec<u8>>, Vec<u8>)>,
     ) -> PyResult<Self> {
         let runtime_options = options::isolated(options)?;
         let settings = agent_settings(settings)?;
         let journal = journal
-            .map(|(data, key, associated)| open(&data, &key, &associated, settings.max_journal_bytes))
+            .map(|(data, keys, associated)| open(&data, &keys, &associated, settings.max_journal_bytes))
             .transpose()
             .map_err(|fault| errors::from_agent(py, &AgentError::from(fault)))?;
         let budget = Budget {
@@ -60,9 +61,17 @@ impl AgentCore {
     }
 
     /// Begins a run.
-    fn begin(&self, py: Python<'_>, source: &Bound<'_, PyString>, name: &str) -> PyResult<()> {
+    fn begin(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyString>,
+        name: &str,
+        language: &str,
+    ) -> PyResult<()> {
         let source = text_from_python(source)?;
-        py.detach(|| self.session.begin(source, name)).map_err(|error| errors::from_agent(py, &error))
+        let language = options::language(language)?;
+        py.detach(|| self.session.begin(source, name, language))
+            .map_err(|error| errors::from_agent(py, &error))
     }
 
     /// What there is to do: `(steps, wants_to_write, look_again)`. A step is `(0, id, target, arguments)` for a call, whose
@@ -166,6 +175,13 @@ impl AgentCore {
     fn dump<'py>(&self, py: Python<'py>, key: Vec<u8>, associated: Vec<u8>) -> PyResult<Bound<'py, PyBytes>> {
         let sealed = py.detach(|| self.session.dump(&key, &associated));
         sealed.map(|sealed| PyBytes::new(py, &sealed)).map_err(|error| errors::from_agent(py, &error))
+    }
+
+    /// What has been used up: `(calls, calls by tool, number of the next call)`.
+    fn spent(&self, py: Python<'_>) -> PyResult<(u64, BTreeMap<String, u64>, u64)> {
+        let Spent { calls, by_tool, next_call } =
+            self.session.spent().map_err(|error| errors::from_agent(py, &error))?;
+        Ok((calls, by_tool, next_call))
     }
 
     /// Whether a run has not ended.
@@ -300,6 +316,7 @@ fn agent_settings(settings: &Bound<'_, PyDict>) -> PyResult<Settings> {
     let namespace: Option<String> = entry(settings, "namespace")?;
     let mode: String = entry(settings, "mode")?;
     let bootstrap: Option<String> = entry(settings, "bootstrap")?;
+    let (calls, by_tool, next_call) = entry(settings, "spent")?;
     if declared > tools.len() {
         return Err(PyValueError::new_err("more tools are declared than there are"));
     }
@@ -318,10 +335,12 @@ fn agent_settings(settings: &Bound<'_, PyDict>) -> PyResult<Settings> {
             "script" => Mode::Script,
             other => return Err(PyValueError::new_err(format!("no mode is named {other:?}"))),
         },
+        redeclare: entry(settings, "redeclare")?,
         max_tool_calls: entry(settings, "max_tool_calls")?,
         max_pause: seconds(settings, "max_pause")?,
         max_journal_bytes: entry(settings, "max_journal_bytes")?,
         is_durable: entry(settings, "durable")?,
         bootstrap: bootstrap.map(|bootstrap| bootstrap.as_str().into()),
+        spent: Spent { calls, by_tool, next_call },
     })
 }

@@ -10,7 +10,7 @@ use crate::agent::error::JournalFault;
 use crate::agent::journal::Journal;
 
 /// With the version of the format in its last byte.
-const MAGIC: &[u8; 8] = b"pydenoJ\x01";
+const MAGIC: &[u8; 8] = b"pydenoJ\x02";
 const TAG: usize = 32;
 /// The shortest key that is taken, in bytes.
 pub const MIN_KEY_BYTES: usize = 16;
@@ -28,21 +28,31 @@ pub fn seal(journal: &Journal, key: &[u8], associated: &[u8], most: usize) -> Re
     Ok([MAGIC.as_slice(), tag.as_slice(), &payload].concat())
 }
 
-/// Checks the signature of a sealed journal and decodes it.
+/// Checks that a sealed journal was signed with one of the keys, and decodes it.
 ///
 /// # Errors
 ///
-/// It is longer than `most` bytes, was changed, was signed with another key or for other associated data, or is of another
-/// build.
-pub fn open(sealed: &[u8], key: &[u8], associated: &[u8], most: usize) -> Result<Journal, JournalFault> {
-    check_key(key)?;
+/// There is no key, or one is too short; it is longer than `most` bytes, was changed, was signed with another key or for other
+/// associated data, or is of another build.
+pub fn open<K: AsRef<[u8]>>(
+    sealed: &[u8],
+    keys: &[K],
+    associated: &[u8],
+    most: usize,
+) -> Result<Journal, JournalFault> {
+    if keys.is_empty() {
+        return Err(JournalFault::ShortKey);
+    }
+    keys.iter().try_for_each(|key| check_key(key.as_ref()))?;
     if sealed.len() > most {
         return Err(JournalFault::TooLong { most });
     }
     let rest = sealed.strip_prefix(MAGIC).ok_or(JournalFault::NoJournal)?;
     let (tag, payload) = rest.split_at_checked(TAG).ok_or(JournalFault::NoJournal)?;
-    mac(key, associated, payload)?.verify_slice(tag).map_err(|_| JournalFault::Signature)?;
-    Journal::decode(payload)
+    let signed = keys
+        .iter()
+        .any(|key| mac(key.as_ref(), associated, payload).is_ok_and(|mac| mac.verify_slice(tag).is_ok()));
+    if signed { Journal::decode(payload) } else { Err(JournalFault::Signature) }
 }
 
 fn check_key(key: &[u8]) -> Result<(), JournalFault> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pydeno_wire::message::BUILD;
+use pydeno_wire::message::{BUILD, Language};
 use pydeno_wire::{Budget, MAX_DATE_MILLISECONDS, MAX_SAFE_INTEGER, Text, Value};
 
 use crate::agent::digest::{Digest, encoded};
@@ -36,6 +36,18 @@ pub struct Spent {
     pub next_call: u64,
 }
 
+impl Spent {
+    /// Takes what others have counted where it is more.
+    pub fn raise_to(&mut self, other: &Self) {
+        self.calls = self.calls.max(other.calls);
+        self.next_call = self.next_call.max(other.next_call);
+        for (tool, &calls) in &other.by_tool {
+            let counted = self.by_tool.entry(tool.clone()).or_default();
+            *counted = calls.max(*counted);
+        }
+    }
+}
+
 /// One run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedRun {
@@ -43,6 +55,8 @@ pub struct RecordedRun {
     pub source: Text,
     /// What it is called in stacks.
     pub name: String,
+    /// What it is written in.
+    pub language: Language,
     /// The number of its first call.
     pub first_call: u64,
     /// What happened, in order.
@@ -189,6 +203,7 @@ impl RecordedRun {
         Some(Value::Array(vec![
             Value::String(self.source.clone()),
             self.name.as_str().into(),
+            language_name(self.language).into(),
             number(self.first_call),
             Value::Array(events?),
             self.outcome.map_or(Value::Null, |digest| Value::Bytes(digest.to_vec())),
@@ -196,12 +211,17 @@ impl RecordedRun {
     }
 
     fn read(value: Value) -> Result<Self, JournalFault> {
-        let [source, name, first_call, events, outcome] = items(value)?;
+        let [source, name, language, first_call, events, outcome] = items(value)?;
         let Value::String(source) = source else { return Err(malformed("a program")) };
         let Value::Array(events) = events else { return Err(malformed("events")) };
         Ok(Self {
             source,
             name: string(name)?,
+            language: match string(language)?.as_str() {
+                "js" => Language::JavaScript,
+                "ts" => Language::TypeScript,
+                _ => return Err(malformed("a language")),
+            },
             first_call: unsigned(&first_call)?,
             events: events.into_iter().map(Event::read).collect::<Result<_, _>>()?,
             outcome: match outcome {
@@ -270,6 +290,13 @@ impl Event {
                 32 + encoded(value).map_or(0, |bytes| bytes.len())
             }
         }
+    }
+}
+
+fn language_name(language: Language) -> &'static str {
+    match language {
+        Language::JavaScript => "js",
+        Language::TypeScript => "ts",
     }
 }
 

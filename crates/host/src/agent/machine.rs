@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use pydeno_wire::message::HostError;
+use pydeno_wire::message::{HostError, Language};
 use pydeno_wire::{Text, Value};
 
 use crate::agent::digest;
@@ -113,6 +113,10 @@ impl Machine {
         &self.bounds
     }
 
+    pub(crate) fn spent(&self) -> &Spent {
+        &self.journal.spent
+    }
+
     pub(crate) fn run(&mut self) -> Option<&mut Run> {
         self.run.as_mut()
     }
@@ -135,13 +139,14 @@ impl Machine {
         )))
     }
 
-    pub(crate) fn begin(&mut self, source: Text, name: &str) -> Result<(), AgentError> {
+    pub(crate) fn begin(&mut self, source: Text, name: &str, language: Language) -> Result<(), AgentError> {
         if self.run.is_some() {
             let what = "a run has not ended: resume it, or cancel it, before another".to_owned();
             return Err(Error::InvalidInput { what }.into());
         }
         let first_call = self.journal.spent.next_call;
-        let record = RecordedRun { source, name: name.to_owned(), first_call, ..RecordedRun::default() };
+        let record =
+            RecordedRun { source, name: name.to_owned(), language, first_call, ..RecordedRun::default() };
         self.run = Some(Run::new(record, false));
         self.stopped = None;
         Ok(())
@@ -155,10 +160,10 @@ impl Machine {
         self.is_stale = false;
     }
 
-    /// The program and the name of the run that is to happen again next.
-    pub(crate) fn next_replay(&mut self) -> Option<(Text, String)> {
+    /// The program, the name and the language of the run that is to happen again next.
+    pub(crate) fn next_replay(&mut self) -> Option<(Text, String, Language)> {
         let record = self.to_replay.pop_front()?;
-        let program = (record.source.clone(), record.name.clone());
+        let program = (record.source.clone(), record.name.clone(), record.language);
         self.run = Some(Run::new(record, true));
         Some(program)
     }
@@ -202,7 +207,7 @@ impl Machine {
             }
             return Ok(Called::Noted);
         }
-        self.journal.spent.next_call = id + 1;
+        self.journal.spent.next_call = self.journal.spent.next_call.max(id + 1);
         self.journal_bytes += Event::Call { function, arguments: digest }.size();
         let target = target.and_then(|target| match tool.and_then(|tool| self.over_budget(tool)) {
             Some(refusal) => Err(refusal),

@@ -5,6 +5,7 @@
 
 use pydeno_preflight::{Outline, Start, outline};
 use pydeno_wire::Text;
+use pydeno_wire::message::Language;
 
 /// Gives the value of an expression, that of a function being what it returns.
 const CALLED: &str = "return(v=>typeof v===\"function\"?v():v)(await(";
@@ -16,6 +17,7 @@ pub(crate) struct Program {
     code: Vec<u8>,
     outline: Outline,
     readings: Vec<Reading>,
+    language: Language,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,8 +63,14 @@ impl Attempt {
 }
 
 impl Program {
-    pub(crate) fn new(source: &Text) -> Self {
-        let code = unfenced(&source.to_wtf8());
+    pub(crate) fn new(source: &Text, mut language: Language) -> Self {
+        let mut code = source.to_wtf8().into_owned();
+        if let Some(Fenced { inside, says_typescript }) = fenced(&code) {
+            code = inside;
+            if says_typescript {
+                language = Language::TypeScript;
+            }
+        }
         let outline = outline(&code);
         let mut readings = Vec::new();
         if outline.export_default.is_some() {
@@ -75,7 +83,12 @@ impl Program {
             readings.extend(last.filter(|start| start.at > 0).map(|&start| Reading::Last(start)));
             readings.push(Reading::Body);
         }
-        Self { code, outline, readings }
+        Self { code, outline, readings, language }
+    }
+
+    /// What it is written in.
+    pub(crate) fn language(&self) -> Language {
+        self.language
     }
 
     /// The reading with this number, or `None` after the last.
@@ -171,12 +184,15 @@ fn declared_name(text: &[u8]) -> Option<&[u8]> {
     (!name.is_empty() && name != b"extends").then_some(name)
 }
 
-/// The text within a Markdown fence, if that is all there is. Its lines keep their numbers.
-fn unfenced(text: &[u8]) -> Vec<u8> {
-    fenced(text).unwrap_or_else(|| text.to_vec())
+/// The text within a Markdown fence. Its lines keep their numbers.
+#[derive(Debug, PartialEq, Eq)]
+struct Fenced {
+    inside: Vec<u8>,
+    says_typescript: bool,
 }
 
-fn fenced(text: &[u8]) -> Option<Vec<u8>> {
+/// What is within a fence, if that is all there is.
+fn fenced(text: &[u8]) -> Option<Fenced> {
     let start = text.len() - text.trim_ascii_start().len();
     let trimmed = text.trim_ascii();
     let mark = *trimmed.first().filter(|mark| matches!(mark, b'`' | b'~'))?;
@@ -197,7 +213,8 @@ fn fenced(text: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let lines = text[..start].split(|&byte| byte == b'\n').count();
-    Some([&vec![b'\n'; lines], inside].concat())
+    let says_typescript = matches!(info.trim_ascii().to_ascii_lowercase().as_slice(), b"ts" | b"typescript");
+    Some(Fenced { inside: [&vec![b'\n'; lines], inside].concat(), says_typescript })
 }
 
 #[cfg(test)]
@@ -205,7 +222,7 @@ mod tests {
     use super::*;
 
     fn readings(source: &str) -> Vec<String> {
-        let program = Program::new(&source.into());
+        let program = Program::new(&source.into(), Language::JavaScript);
         (0..)
             .map_while(|number| program.attempt(number))
             .map(|attempt| attempt.source.to_string_lossy().into())
@@ -214,10 +231,23 @@ mod tests {
 
     #[test]
     fn a_fence_around_everything_is_taken_away_and_lines_keep_their_numbers() {
-        assert_eq!(unfenced(b"```js\n1 + 1\n```"), b"\n1 + 1\n");
-        assert_eq!(unfenced(b"\n~~~~ typescript\n1\n~~~~\n"), b"\n\n1\n");
-        assert_eq!(unfenced(b"`x`"), b"`x`");
-        assert_eq!(unfenced(b"```js\n1\n```\ntext\n```js\n2\n```"), b"```js\n1\n```\ntext\n```js\n2\n```");
+        let inside = |text: &str| fenced(text.as_bytes()).map(|fenced| fenced.inside);
+        assert_eq!(inside("```js\n1 + 1\n```"), Some(b"\n1 + 1\n".to_vec()));
+        assert_eq!(inside("\n~~~~ typescript\n1\n~~~~\n"), Some(b"\n\n1\n".to_vec()));
+        assert_eq!(inside("`x`"), None);
+        assert_eq!(inside("```js\n1\n```\ntext\n```js\n2\n```"), None);
+    }
+
+    #[test]
+    fn a_fence_that_says_so_makes_a_program_typescript() {
+        let language = |text: &str| Program::new(&text.into(), Language::JavaScript).language();
+        assert_eq!(language("```ts\n1\n```"), Language::TypeScript);
+        assert_eq!(language("~~~ TypeScript\n1\n~~~"), Language::TypeScript);
+        assert_eq!(language("```js\n1\n```"), Language::JavaScript);
+        assert_eq!(
+            Program::new(&"```js\n1\n```".into(), Language::TypeScript).language(),
+            Language::TypeScript
+        );
     }
 
     #[test]
@@ -229,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_place_in_a_reading_is_told_as_a_place_in_the_program() {
-        let program = Program::new(&"let é = 1\né.x".into());
+        let program = Program::new(&"let é = 1\né.x".into(), Language::JavaScript);
         let attempt = program.attempt(1).unwrap();
         assert!(attempt.source.to_string_lossy().contains("\n return(é.x"), "{:?}", attempt.source);
         assert_eq!(attempt.column(2, 9), 1);

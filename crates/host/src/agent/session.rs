@@ -6,20 +6,17 @@ use std::time::Duration;
 
 use pydeno_wire::message::{ConsoleLevel, HostError, JsError, Language};
 use pydeno_wire::{Text, Value};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use sha2::{Digest as _, Sha256};
 
-use crate::agent::digest::Digest;
 use crate::agent::envelope::seal;
 use crate::agent::error::{AgentError, JournalFault};
-use crate::agent::journal::{Answer, Journal};
+use crate::agent::guest::{Collector, Silent, fingerprint, make_runtime, wait_for};
+use crate::agent::journal::{Answer, Journal, Spent};
 use crate::agent::machine::{Bounds, Call, Called, Machine};
 use crate::agent::program::{Attempt, Program};
 use crate::agent::surface::Surface;
 use crate::clock::Nanos;
 use crate::error::{Error, Limit};
 use crate::event_loop::{Ended, Progress};
-use crate::host_functions::{HostFunctions, Interrupted};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::supervisor::Supervisor;
@@ -40,6 +37,8 @@ pub struct Settings {
     pub surface: Surface,
     /// How programs are read.
     pub mode: Mode,
+    /// Whether a script may declare again what scripts before it declared.
+    pub redeclare: bool,
     /// How many calls of tools the session may make.
     pub max_tool_calls: u64,
     /// How long one run may wait for answers in all.
@@ -50,6 +49,8 @@ pub struct Settings {
     pub is_durable: bool,
     /// What is evaluated before anything else, before there are tools.
     pub bootstrap: Option<Text>,
+    /// What is known to have been used up, whatever the journal says.
+    pub spent: Spent,
 }
 
 /// What a session tells while it goes on.
@@ -87,6 +88,7 @@ pub struct AgentSession {
     supervisor: Arc<Supervisor>,
     options: Options,
     mode: Mode,
+    redeclare: bool,
     bootstrap: Option<Text>,
     runtime: RwLock<Arc<Runtime>>,
     state: Mutex<State>,
@@ -131,15 +133,24 @@ impl AgentSession {
         settings: Settings,
         journal: Option<Journal>,
     ) -> Result<Self, AgentError> {
-        let Settings { surface, mode, max_tool_calls, max_pause, max_journal_bytes, is_durable, bootstrap } =
-            settings;
+        let Settings {
+            surface,
+            mode,
+            redeclare,
+            max_tool_calls,
+            max_pause,
+            max_journal_bytes,
+            is_durable,
+            bootstrap,
+            spent,
+        } = settings;
         options.max_host_wait = max_pause;
         // What waits is ended by `max_pause`; this is for a host that does not look.
         options.request_timeout =
             options.timeout.saturating_add(max_pause).saturating_add(Duration::from_secs(1));
-        let fingerprint = fingerprint(&options, &surface, mode, bootstrap.as_ref());
+        let fingerprint = fingerprint(&options, &surface, (mode, redeclare), bootstrap.as_ref());
         let is_loaded = journal.is_some();
-        let journal = match journal {
+        let mut journal = match journal {
             None => Journal {
                 clock: options.clock,
                 random_seed: options.random_seed,
@@ -152,6 +163,7 @@ impl AgentSession {
                 return Err(JournalFault::Foreign(what).into());
             }
         };
+        journal.spent.raise_to(&spent);
         options.clock = journal.clock;
         options.random_seed = journal.random_seed;
         let bounds =
@@ -163,6 +175,7 @@ impl AgentSession {
             supervisor: Arc::clone(supervisor),
             options,
             mode,
+            redeclare,
             bootstrap,
             runtime: RwLock::new(Arc::clone(&runtime)),
             state: Mutex::new(State { machine, phase: Phase::Idle, waits_since: None }),
@@ -215,8 +228,8 @@ impl AgentSession {
     fn replay(&self, state: &mut State, runtime: &Runtime) -> Result<(), AgentError> {
         state.phase = Phase::Idle;
         state.machine.begin_replay();
-        while let Some((source, name)) = state.machine.next_replay() {
-            self.begin_program(state, runtime, source, &name)?;
+        while let Some((source, name, language)) = state.machine.next_replay() {
+            self.begin_program(state, runtime, source, &name, language)?;
             while state.machine.run().is_some_and(|run| run.is_replay()) {
                 let turn = self.turn(state, runtime, &mut Silent)?;
                 if state.machine.run().is_some_and(|run| run.is_replay()) {
@@ -232,15 +245,15 @@ impl AgentSession {
     /// # Errors
     ///
     /// Another has not ended; the runtime is closed; the source is too long.
-    pub fn begin(&self, source: Text, name: &str) -> Result<(), AgentError> {
+    pub fn begin(&self, source: Text, name: &str, language: Language) -> Result<(), AgentError> {
         let mut state = self.state()?;
         let runtime = self.runtime();
         runtime.check_source(&source)?;
         if runtime.is_closed() {
             return Err(runtime.ended().into());
         }
-        state.machine.begin(source.clone(), name)?;
-        self.begin_program(&mut state, &runtime, source, name)
+        state.machine.begin(source.clone(), name, language)?;
+        self.begin_program(&mut state, &runtime, source, name, language)
     }
 
     fn begin_program(
@@ -249,25 +262,19 @@ impl AgentSession {
         runtime: &Runtime,
         source: Text,
         name: &str,
+        language: Language,
     ) -> Result<(), AgentError> {
         let name = name.to_owned();
         let begun = match self.mode {
             Mode::Script => runtime
-                .begin_eval(source, &name, Language::JavaScript, false)
+                .begin_eval(source, &name, language, self.redeclare)
                 .map(|request| Phase::Running { request, attempt: None, name }),
             Mode::Function => {
-                let program = Program::new(&source);
+                let program = Program::new(&source, language);
                 let attempt = program.attempt(0).ok_or_else(no_reading)?;
-                runtime.begin_eval(attempt.source.clone(), &name, Language::JavaScript, false).map(
-                    |request| Phase::Reading {
-                        program,
-                        number: 0,
-                        attempt,
-                        request,
-                        name,
-                        since: Nanos::now(),
-                    },
-                )
+                runtime.begin_eval(attempt.source.clone(), &name, program.language(), false).map(|request| {
+                    Phase::Reading { program, number: 0, attempt, request, name, since: Nanos::now() }
+                })
             }
         };
         match begun {
@@ -352,8 +359,7 @@ impl AgentSession {
                     && in_time
                     && let Some(attempt) = program.attempt(number + 1)
                 {
-                    let begun =
-                        runtime.begin_eval(attempt.source.clone(), &name, Language::JavaScript, false);
+                    let begun = runtime.begin_eval(attempt.source.clone(), &name, program.language(), false);
                     let request = begun.map_err(|error| lose(state, error))?;
                     state.phase =
                         Phase::Reading { program, number: number + 1, attempt, request, name, since };
@@ -396,6 +402,15 @@ impl AgentSession {
                 Ok(self.runtime().cancel(request)?)
             }
         }
+    }
+
+    /// How much of its budgets the session has used.
+    ///
+    /// # Errors
+    ///
+    /// Another thread uses the session.
+    pub fn spent(&self) -> Result<Spent, AgentError> {
+        Ok(self.state()?.machine.spent().clone())
     }
 
     /// Whether a run has not ended.
@@ -495,34 +510,6 @@ fn no_reading() -> Error {
     Error::InvalidInput { what: "the program has no reading".to_owned() }
 }
 
-fn make_runtime(
-    supervisor: &Arc<Supervisor>,
-    options: &Options,
-    bootstrap: Option<&Text>,
-    surface: &Surface,
-) -> Result<Runtime, Error> {
-    let runtime = Runtime::new(supervisor, options.clone())?;
-    if let Some(bootstrap) = bootstrap {
-        let mut host = Collector { calls: Vec::new(), hooks: &mut Silent };
-        runtime.eval(bootstrap.clone(), "bootstrap.js", Language::JavaScript, false, &mut host)?;
-    }
-    let names = surface.names();
-    if !names.is_empty() {
-        runtime.bind(surface.namespace.as_ref(), &names, &vec![true; names.len()], |_| {})?;
-    }
-    Ok(runtime)
-}
-
-/// A digest of what a guest can tell apart.
-fn fingerprint(options: &Options, surface: &Surface, mode: Mode, bootstrap: Option<&Text>) -> Digest {
-    let said = (
-        (options.jit, options.max_heap_size, options.console, options.strict_eval, options.web),
-        (options.max_value_bytes, options.max_value_nodes, options.max_value_depth),
-        (mode, bootstrap, &surface.namespace, surface.names()),
-    );
-    Sha256::digest(format!("{said:?}")).into()
-}
-
 /// The two functions that a reading that parses is.
 fn functions(outcome: &Result<Value, Error>) -> Option<[u64; 2]> {
     match outcome {
@@ -541,52 +528,4 @@ fn relocate(outcome: &mut Result<Value, Error>, attempt: &Attempt, name: &str) {
             frame.column = attempt.column(frame.line, frame.column);
         }
     }
-}
-
-fn wait_for(runtime: &Runtime, turn: &Turn) {
-    const LONGEST: Duration = Duration::from_millis(100);
-    let Some(socket) = runtime.socket() else { return };
-    let flags = if turn.wants_to_write { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-    let longest = turn.look_again.map_or(LONGEST, |after| after.min(LONGEST));
-    let timeout = Timespec::try_from(longest).expect("a tenth of a second fits a timespec");
-    // What it says, `advance` sees.
-    let _ = poll(&mut [PollFd::new(&socket, flags)], Some(&timeout));
-}
-
-/// The guest's side of one turn. Every function is asynchronous.
-struct Collector<'h> {
-    calls: Vec<(u64, u32, Vec<Value>)>,
-    hooks: &'h mut dyn Hooks,
-}
-
-impl HostFunctions for Collector<'_> {
-    fn call(&mut self, _: u64, _: u32, _: Vec<Value>) -> Result<Result<Value, HostError>, Interrupted> {
-        Err(Interrupted)
-    }
-
-    fn start(&mut self, _request: u64, call: u64, function: u32, arguments: Vec<Value>) {
-        self.calls.push((call, function, arguments));
-    }
-
-    fn console(&mut self, level: ConsoleLevel, text: Text) -> Result<(), Interrupted> {
-        self.hooks.console(level, text);
-        Ok(())
-    }
-
-    fn unhandled_rejection(&mut self, error: JsError) -> Result<(), Interrupted> {
-        self.hooks.unhandled_rejection(error);
-        Ok(())
-    }
-
-    fn check_interrupt(&mut self) -> Result<(), Interrupted> {
-        Ok(())
-    }
-}
-
-/// Nobody is told again what was told when it happened.
-struct Silent;
-
-impl Hooks for Silent {
-    fn console(&mut self, _: ConsoleLevel, _: Text) {}
-    fn unhandled_rejection(&mut self, _: JsError) {}
 }

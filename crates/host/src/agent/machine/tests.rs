@@ -21,7 +21,7 @@ fn number(number: f64) -> Vec<Value> {
 /// One run with two calls, answered in the other order.
 fn recorded() -> Machine {
     let mut machine = machine(true);
-    machine.begin("p".into(), "p.js").unwrap();
+    machine.begin("p".into(), "p.js", Language::JavaScript).unwrap();
     assert_eq!(machine.called(10, 0, number(1.0)).unwrap(), Called::Noted);
     assert_eq!(machine.called(11, 1, number(2.0)).unwrap(), Called::Noted);
     assert_eq!(untold(&mut machine), [(0, Target::Tool(0)), (1, Target::Tool(1))]);
@@ -40,7 +40,7 @@ fn a_replay_hands_over_the_same_answers_in_the_same_order_and_tells_nobody() {
     let mut machine = recorded();
     let spent = machine.journal().unwrap().spent;
     machine.begin_replay();
-    assert_eq!(machine.next_replay(), Some(("p".into(), "p.js".into())));
+    assert_eq!(machine.next_replay(), Some(("p".into(), "p.js".into(), Language::JavaScript)));
     machine.called(70, 0, number(1.0)).unwrap();
     machine.called(71, 1, number(2.0)).unwrap();
     assert_eq!(untold(&mut machine), []);
@@ -79,7 +79,7 @@ fn the_first_difference_of_a_replay_is_a_divergence() {
 #[test]
 fn a_call_over_the_tools_budget_is_refused_and_one_over_the_sessions_ends_the_run() {
     let mut machine = machine(true);
-    machine.begin("p".into(), "p.js").unwrap();
+    machine.begin("p".into(), "p.js", Language::JavaScript).unwrap();
     machine.called(1, 1, Vec::new()).unwrap();
     machine.called(2, 1, Vec::new()).unwrap();
     assert_eq!(untold(&mut machine).len(), 1);
@@ -97,7 +97,7 @@ fn a_call_over_the_tools_budget_is_refused_and_one_over_the_sessions_ends_the_ru
 #[test]
 fn a_tool_of_the_catalog_is_called_by_name_and_no_other_is() {
     let mut machine = machine(true);
-    machine.begin("p".into(), "p.js").unwrap();
+    machine.begin("p".into(), "p.js", Language::JavaScript).unwrap();
     machine.called(1, 4, vec!["hidden".into(), Value::Null]).unwrap();
     machine.called(2, 4, vec!["absent".into()]).unwrap();
     machine.called(3, 4, Vec::new()).unwrap();
@@ -124,7 +124,7 @@ fn a_worker_that_is_lost_in_a_replay_loses_nothing_of_the_journal() {
 #[test]
 fn a_session_that_is_not_durable_keeps_nothing() {
     let mut machine = machine(false);
-    machine.begin("p".into(), "p.js").unwrap();
+    machine.begin("p".into(), "p.js", Language::JavaScript).unwrap();
     machine.ended(Ok(Value::Null)).unwrap();
     assert!(matches!(machine.journal(), Err(AgentError::Journal(JournalFault::NotKept(_)))));
 }
