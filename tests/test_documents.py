@@ -163,7 +163,7 @@ def test_the_page_about_checks_has_every_rule_and_only_those() -> None:
 def test_the_programs_about_agents_print_what_their_comments_say() -> None:
     page = (PROJECT / "docs" / "agents.md").read_text(encoding="utf-8")
     programs = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert len(programs) == 2
+    assert len(programs) == 3
     for program in programs:
         assert run(program) == re.findall(r"  # (.+)$", program, re.MULTILINE)
 

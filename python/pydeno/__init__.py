@@ -67,7 +67,10 @@ __all__ = [
     "AgentSandbox",
     "AsyncAgentSandbox",
     "AsyncIsolatedRuntime",
+    "AsyncPooledSession",
     "AsyncSandboxPool",
+    "AsyncSessionPool",
+    "AsyncSessionStore",
     "CheckoutTimeout",
     "ConsoleLine",
     "ConversionError",
@@ -98,6 +101,7 @@ __all__ = [
     "MemoryLimitExceeded",
     "ModuleSource",
     "PoolStats",
+    "PooledSession",
     "PreflightResult",
     "ProtocolViolation",
     "PydenoError",
@@ -108,6 +112,7 @@ __all__ = [
     "RuntimeTerminated",
     "RuntimeTimeout",
     "SQLiteSessionStore",
+    "SQLiteVersionCounter",
     "SandboxDegradedWarning",
     "SandboxLayer",
     "SandboxPool",
@@ -115,6 +120,8 @@ __all__ = [
     "SandboxUnavailable",
     "SandboxViolation",
     "SchemaTool",
+    "SessionPool",
+    "SessionPoolStats",
     "SessionStore",
     "SourcePolicy",
     "StoredSession",
@@ -128,6 +135,7 @@ __all__ = [
     "UndefinedType",
     "Verdict",
     "VersionConflict",
+    "VersionCounter",
     "WorkerCrashed",
     "__version__",
     "all_of",
@@ -150,27 +158,39 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._agent import AgentSandbox
     from ._async_agent import AsyncAgentSandbox
+    from ._async_session_pool import AsyncPooledSession, AsyncSessionPool
     from ._modules import ModuleSource
+    from ._session_pool import PooledSession, SessionPool
+    from ._session_shelf import SessionPoolStats, VersionCounter
     from ._session_store import (
+        AsyncSessionStore,
         SessionStore,
-        SQLiteSessionStore,
         StoredSession,
         VersionConflict,
         load_session,
         save_session,
     )
+    from ._sqlite_store import SQLiteSessionStore, SQLiteVersionCounter
     from ._tools import SchemaTool
 
 #: Where the names are that few programs need.
 _LATER = {
     "AgentSandbox": "_agent",
     "AsyncAgentSandbox": "_async_agent",
+    "AsyncPooledSession": "_async_session_pool",
+    "AsyncSessionPool": "_async_session_pool",
+    "AsyncSessionStore": "_session_store",
     "ModuleSource": "_modules",
-    "SQLiteSessionStore": "_session_store",
+    "PooledSession": "_session_pool",
+    "SQLiteSessionStore": "_sqlite_store",
+    "SQLiteVersionCounter": "_sqlite_store",
     "SchemaTool": "_tools",
+    "SessionPool": "_session_pool",
+    "SessionPoolStats": "_session_shelf",
     "SessionStore": "_session_store",
     "StoredSession": "_session_store",
     "VersionConflict": "_session_store",
+    "VersionCounter": "_session_shelf",
     "load_session": "_session_store",
     "save_session": "_session_store",
 }

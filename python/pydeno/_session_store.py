@@ -1,36 +1,21 @@
-"""Where journals of sessions are kept: a protocol that any database can fill, and SQLite."""
+"""Where journals of sessions are kept: a protocol that any database can fill, and how single sessions use it."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from ._agent_errors import JournalError
-from ._config import count, seconds
 from ._errors import InvalidInput, PydenoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
-    import sqlite3
-    from collections.abc import Callable
-    from types import TracebackType
-    from typing import Any, TypeVar
+    from collections.abc import Sequence
+    from typing import Any
 
     from ._agent import AgentSandbox
 
-    Self = TypeVar("Self", bound="SQLiteSessionStore")
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS sessions (
-    id TEXT PRIMARY KEY,
-    version INTEGER NOT NULL,
-    data BLOB,
-    updated REAL NOT NULL,
-    expires REAL NOT NULL,
-    holder TEXT,
-    held_until REAL NOT NULL DEFAULT 0
-) WITHOUT ROWID
-"""
+#: The longest name of a session, in bytes of UTF-8.
+_LONGEST_ID = 512
 
 
 class VersionConflict(PydenoError):
@@ -44,217 +29,124 @@ class StoredSession:
     """What a store has of a session.
 
     Attributes:
-        data: The signed journal.
-        version: How often the session has been stored.
+        data: The signed journal; `None` when none was stored, or when it was evicted.
+        version: Counts what has happened to it.
+        note: The signed note that pools keep with it: what it has spent, and which journal is its own.
     """
 
-    __slots__ = ("data", "version")
+    __slots__ = ("data", "note", "version")
 
-    def __init__(self, data: bytes, version: int) -> None:
+    def __init__(self, data: bytes | None, version: int, note: bytes = b"") -> None:
         """Put the parts together."""
         self.data = data
         self.version = version
+        self.note = note
 
 
 class SessionStore(Protocol):
-    """What a store does. Every method is one atomic step, in whatever process it is called."""
+    """What a store does.
 
-    def get(self, session_id: str) -> StoredSession | None:
-        """The session, unless there is none or it has expired."""
+    Every method is one atomic step, whichever process it is called in, and is durable when it returns: a pool lets a
+    program have a tool only after `put` has returned. Nothing depends on clocks but when leases and sessions end. What
+    two holders of one session do is decided by `put`, which one of them wins.
 
-    def put(self, session_id: str, data: bytes, *, expected: int) -> int:
-        """Store a session whose version is the expected one, 0 for a new one, and return its next version.
+    | method | in Redis | in PostgreSQL |
+    |---|---|---|
+    | `get`, `version` | `HMGET` of one hash for each session | `SELECT` by the primary key |
+    | `put` | a Lua script, or `WATCH` and `MULTI`: compare the hash's `version`, then `HSET` and `PEXPIREAT` | \
+`UPDATE ... WHERE id = $1 AND version = $2`, and `INSERT ... ON CONFLICT DO NOTHING` for a new one; no row changed \
+is a conflict |
+    | `delete` | a Lua script: `HDEL` of data and note, `HINCRBY version 1` | `UPDATE ... SET data = NULL, \
+version = version + 1` |
+    | `lease` | `SET key holder NX PX` | `UPDATE ... WHERE holder IS NULL OR held_until < now()`; or \
+`pg_try_advisory_lock`, which ends with the connection |
+    | `renew`, `release` | a Lua script: `PEXPIRE`, or `DEL`, if it is the holder's | `UPDATE ... WHERE holder = $2`; \
+or nothing, and `pg_advisory_unlock` |
 
-        Raises:
-            VersionConflict: It is another. Nothing was stored.
-        """
-
-    def version(self, session_id: str) -> int:
-        """The version, which never goes back: not when a session is deleted or expires. 0 when it was never stored."""
-
-    def delete(self, session_id: str) -> bool:
-        """Delete a session's data; whether there was some."""
-
-    def lease(self, session_id: str, holder: str, duration: float) -> bool:
-        """Let one holder have the session for a time, in seconds, or for longer; whether no other has it."""
-
-    def release(self, session_id: str, holder: str) -> bool:
-        """Give a lease back; whether it was the holder's."""
-
-
-class SQLiteSessionStore:
-    """Sessions in an SQLite database, for the processes of one machine.
-
-    Args:
-        path: The file, made for its owner alone where there is none.
-        ttl: How long a session is kept after it was stored, in seconds.
-        max_sessions: How many sessions are kept. A further one evicts the one that was stored longest ago, unless it is
-            leased.
-        max_bytes: How many bytes of journals are kept, likewise.
-        clock: What time it is, in seconds since 1970.
-
-    Raises:
-        InvalidInput: A limit is out of range.
+    A store that forgets a session altogether must not give its name a version again that it has had: let the versions
+    of new names begin above those of all that were forgotten.
     """
 
-    __slots__ = ("_clock", "_connection", "_lock", "_max_bytes", "_max_sessions", "_ttl")
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        ttl: float = 7 * 86400.0,
-        max_sessions: int = 10_000,
-        max_bytes: int = 1 << 30,
-        clock: Callable[[], float] | None = None,
-    ) -> None:
-        """Open the database."""
-        import os
-        import sqlite3
-        import threading
-        import time
-
-        self._ttl = seconds(ttl, "ttl")
-        self._max_sessions = count(max_sessions, "max_sessions")
-        self._max_bytes = count(max_bytes, "max_bytes")
-        self._clock = clock if clock is not None else time.time
-        # Journals are signed and not encrypted.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        self._lock = threading.Lock()
-        self._connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
-        self._connection.execute("PRAGMA synchronous=FULL")
-        self._connection.execute(_SCHEMA)
-
     def get(self, session_id: str) -> StoredSession | None:
-        """The session, unless there is none or it has expired."""
-        with self._step() as (connection, now):
-            row = connection.execute(
-                "SELECT data, version FROM sessions WHERE id = ? AND data IS NOT NULL AND expires > ?",
-                (session_id, now),
-            ).fetchone()
-        return None if row is None else StoredSession(bytes(row[0]), row[1])
+        """The session, unless there is none or it has expired. Data and note are of the same moment."""
 
     def version(self, session_id: str) -> int:
-        """The version, which never goes back; 0 when the session was never stored."""
-        with self._step() as (connection, _):
-            return _version(connection, session_id)
+        """The version, which never goes back: not when a session is deleted, evicted, expires or is forgotten."""
 
-    def put(self, session_id: str, data: bytes, *, expected: int) -> int:
-        """Store a session whose version is the expected one, and return its next version.
+    def put(self, session_id: str, data: bytes | None, *, expected: int, note: bytes = b"") -> int:
+        """Store a session whose version is the expected one, and return the next version, one more.
+
+        Without data, what is stored stays, unless it has expired, and only the note is replaced.
 
         Raises:
-            VersionConflict: It is another. Nothing was stored.
-            InvalidInput: The data alone is more than `max_bytes`, or no session can be evicted for it.
+            VersionConflict: It is another version. Nothing was stored.
         """
-        with self._step() as (connection, now):
-            version = _version(connection, session_id)
-            if version != expected:
-                raise VersionConflict(f"the session is at version {version}, not {expected}; read it again")
-            self._make_room(connection, now, session_id, len(data))
-            connection.execute(
-                "INSERT INTO sessions (id, version, data, updated, expires) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO "
-                "UPDATE SET version = excluded.version, data = excluded.data, updated = excluded.updated, "
-                "expires = excluded.expires",
-                (session_id, version + 1, data, now, now + self._ttl),
-            )
-            return version + 1
-
-    def _make_room(self, connection: sqlite3.Connection, now: float, session_id: str, size: int) -> None:
-        connection.execute("UPDATE sessions SET data = NULL WHERE expires <= ? AND data IS NOT NULL", (now,))
-        while True:
-            sessions, used = connection.execute(
-                "SELECT count(*), coalesce(sum(length(data)), 0) FROM sessions WHERE data IS NOT NULL AND id != ?",
-                (session_id,),
-            ).fetchone()
-            if sessions < self._max_sessions and used + size <= self._max_bytes:
-                return
-            evicted = connection.execute(
-                "UPDATE sessions SET data = NULL WHERE id = (SELECT id FROM sessions WHERE data IS NOT NULL "
-                "AND id != ? AND held_until <= ? ORDER BY updated, id LIMIT 1)",
-                (session_id, now),
-            )
-            if evicted.rowcount == 0:
-                raise InvalidInput(f"there is no room for {size} bytes; raise max_sessions or max_bytes")
 
     def delete(self, session_id: str) -> bool:
-        """Delete a session's data; whether there was some. Its version stays."""
-        with self._step() as (connection, _):
-            sql = "UPDATE sessions SET data = NULL WHERE id = ? AND data IS NOT NULL"
-            return connection.execute(sql, (session_id,)).rowcount > 0
+        """Delete data and note, as a change that counts in the version; whether there was something."""
 
     def lease(self, session_id: str, holder: str, duration: float) -> bool:
-        """Let one holder have a session that is stored for a time, or for longer; whether no other has it."""
-        with self._step() as (connection, now):
-            sql = (
-                "UPDATE sessions SET holder = ?, held_until = ? WHERE id = ? AND (holder IS NULL OR holder = ? OR "
-                "held_until <= ?)"
-            )
-            until = now + seconds(duration, "duration")
-            return connection.execute(sql, (holder, until, session_id, holder, now)).rowcount > 0
+        """Let one holder have the name for a time, in seconds; whether no other has it.
+
+        The session need not exist. What is leased is not evicted.
+        """
+
+    def renew(self, session_id: str, holder: str, duration: float) -> bool:
+        """Let a holder keep its lease for a time from now, also one whose time is over; whether it was the holder's."""
 
     def release(self, session_id: str, holder: str) -> bool:
         """Give a lease back; whether it was the holder's."""
-        with self._step() as (connection, _):
-            sql = "UPDATE sessions SET holder = NULL, held_until = 0 WHERE id = ? AND holder = ?"
-            return connection.execute(sql, (session_id, holder)).rowcount > 0
-
-    def close(self) -> None:
-        """Close the database."""
-        with self._lock:
-            self._connection.close()
-
-    def _step(self) -> _Step:
-        return _Step(self._lock, self._connection, self._clock)
-
-    def __enter__(self: Self) -> Self:
-        """Use the store as a context manager that closes it."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close the store."""
-        self.close()
 
 
-class _Step:
-    """One transaction, which other processes see whole or not at all."""
+class AsyncSessionStore(Protocol):
+    """A `SessionStore` whose methods are coroutines, for `AsyncSessionPool`. The same is asked of each."""
 
-    __slots__ = ("_clock", "_connection", "_lock")
+    async def get(self, session_id: str) -> StoredSession | None:
+        """As `SessionStore.get`."""
 
-    def __init__(self, lock: Any, connection: sqlite3.Connection, clock: Callable[[], float]) -> None:
-        self._lock = lock
-        self._connection = connection
-        self._clock = clock
+    async def version(self, session_id: str) -> int:
+        """As `SessionStore.version`."""
 
-    def __enter__(self) -> tuple[sqlite3.Connection, float]:
-        self._lock.acquire()
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-        except BaseException:
-            self._lock.release()
-            raise
-        return self._connection, self._clock()
+    async def put(self, session_id: str, data: bytes | None, *, expected: int, note: bytes = b"") -> int:
+        """As `SessionStore.put`."""
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> None:
-        try:
-            self._connection.execute("COMMIT" if kind is None else "ROLLBACK")
-        finally:
-            self._lock.release()
+    async def delete(self, session_id: str) -> bool:
+        """As `SessionStore.delete`."""
+
+    async def lease(self, session_id: str, holder: str, duration: float) -> bool:
+        """As `SessionStore.lease`."""
+
+    async def renew(self, session_id: str, holder: str, duration: float) -> bool:
+        """As `SessionStore.renew`."""
+
+    async def release(self, session_id: str, holder: str) -> bool:
+        """As `SessionStore.release`."""
 
 
-def _version(connection: sqlite3.Connection, session_id: str) -> int:
-    row = connection.execute("SELECT version FROM sessions WHERE id = ?", (session_id,)).fetchone()
-    return 0 if row is None else int(row[0])
+def check_session_id(value: object) -> str:
+    """A name that every database can have."""
+    if not isinstance(value, str):
+        raise TypeError(f"a session's id must be str, not {type(value).__name__}")
+    try:
+        length = len(value.encode())
+    except UnicodeEncodeError:
+        raise InvalidInput(f"a session's id must be well-formed text, not {value[:100]!r}") from None
+    if not 0 < length <= _LONGEST_ID or "\0" in value:
+        raise InvalidInput(
+            f"a session's id must have from 1 to {_LONGEST_ID} bytes and no NUL, not {value[:100]!r}"
+        )
+    return value
 
 
 def save_session(
-    store: SessionStore, session_id: str, session: AgentSandbox, key: bytes, *, version: int = 0
+    store: SessionStore,
+    session_id: str,
+    session: AgentSandbox,
+    key: bytes | Sequence[bytes],
+    *,
+    version: int | None = None,
 ) -> int:
-    """Store a session and return its version, which the next `save_session` wants.
+    """Store a single session, of no pool, and return its version, which the next `save_session` wants.
 
     The journal is signed for this id and this version: an older one put in its place is noticed by `load_session`.
 
@@ -263,24 +155,29 @@ def save_session(
         session_id: The session's name in the store.
         session: Between runs, or waiting for an answer.
         key: As for `AgentSandbox.dump`.
-        version: What `save_session` or `load_session` has returned before; 0 for a session that is new.
+        version: What `save_session` or `load_session` has returned before; `None` for a session that is new.
 
     Raises:
-        VersionConflict: Another process has stored the session meanwhile.
+        VersionConflict: Another process has stored the session meanwhile, or there is one although it should be new.
         JournalError: As `AgentSandbox.dump`.
     """
+    check_session_id(session_id)
+    if version is None:
+        if store.get(session_id) is not None:
+            raise VersionConflict(f"there is a session {session_id!r} already; load it, or delete it")
+        version = store.version(session_id)
     return store.put(session_id, session.dump(key, _bound(session_id, version + 1)), expected=version)
 
 
 def load_session(
-    store: SessionStore, session_id: str, key: bytes, **options: Any
+    store: SessionStore, session_id: str, key: bytes | Sequence[bytes], **options: Any
 ) -> tuple[AgentSandbox, int]:
-    """Continue a session that was stored; it and its version.
+    """Continue a session that was stored by `save_session`; it and its version.
 
     Args:
         store: Where from.
         session_id: The session's name in the store.
-        key: The key it was stored with.
+        key: The key it was stored with, or a list that has it.
         **options: As for `AgentSandbox.load`, `tools` included.
 
     Raises:
@@ -289,12 +186,12 @@ def load_session(
     """
     from ._agent import AgentSandbox
 
-    stored = store.get(session_id)
-    if stored is None:
+    stored = store.get(check_session_id(session_id))
+    if stored is None or stored.data is None:
         raise JournalError(f"the store has no session {session_id!r}, or no longer")
     bound = _bound(session_id, stored.version)
     return AgentSandbox.load(stored.data, key, associated_data=bound, **options), stored.version
 
 
 def _bound(session_id: str, version: int) -> bytes:
-    return f"{version}:{session_id}".encode("utf-8", "surrogatepass")
+    return f"{version}:{session_id}".encode()
