@@ -26,6 +26,10 @@ MODULES = [
     "pydeno",
     *(f"pydeno.{name}" for _, name, _ in pkgutil.iter_modules(pydeno.__path__) if name != "__main__"),
 ]
+#: It needs Python 3.11 (requirements-dev.txt).
+HAS_PYDANTIC_AI = sys.version_info >= (3, 11)
+if HAS_PYDANTIC_AI:
+    MODULES.append("pydeno.integrations.pydantic_ai")
 
 
 def run(program: str) -> list[str]:
@@ -60,6 +64,8 @@ PAGES = sorted(
     if "\n```python\n" in page.read_text(encoding="utf-8")
     and (name := page.relative_to(DOCS).with_suffix("").as_posix()) not in OTHERWISE
 )
+if not HAS_PYDANTIC_AI:
+    PAGES.remove("integrations")
 
 
 @pytest.mark.parametrize("page", PAGES)

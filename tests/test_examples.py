@@ -125,3 +125,21 @@ def test_an_agents_session_is_killed_while_it_waits_and_ends_in_another_process(
     assert "waiting: approve({'what': 'order cake'})" in first
     assert "tool: stock" not in second, "a replay calls no tool"
     assert "program ended: ordered 10 x cake, approved by Ada" in second
+
+
+if sys.version_info >= (3, 11):  # which Pydantic AI needs
+
+    def test_an_agent_in_code_mode_waits_for_an_approval_in_the_middle_of_a_program() -> None:
+        finished = subprocess.run(
+            [sys.executable, str(EXAMPLES / "pydantic_ai_code_mode.py")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert finished.returncode == 0, finished.stdout + finished.stderr
+        before, after = finished.stdout.split("to approve: order(")
+        assert "the model has these tools: ['run_code']" in before
+        assert before.count("tool: items_in") == 1
+        assert "tool: items_in" not in after, "what was called is not called again"
+        assert "tool: order" in after
+        assert "'total': 2950" in after
