@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ._agent_session import CANCEL_PATIENCE, PROGRAM, AgentBase, ReadyCall
-from ._agent_steps import Done, Failed, ToolCall
+from ._agent_session import CANCEL_PATIENCE, PROGRAM, AgentBase
+from ._agent_steps import Done, Failed, ReadyCall, ToolCall
 from ._errors import InvalidInput, PydenoError
 from ._execution import MAX_OUTPUT, ExecutionResult
 

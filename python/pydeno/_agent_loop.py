@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from ._agent_session import AgentBase, ReadyCall
+    from ._agent_session import AgentBase
+    from ._agent_steps import ReadyCall
 
 #: How long tools that were cancelled have to end, in seconds.
 _CANCEL_PATIENCE = 1.0

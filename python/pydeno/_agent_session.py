@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from ._agent_steps import Done, Failed, ToolCall
+from ._agent_steps import Done, Failed, PendingCall, ReadyCall, ToolCall
 from ._bootstrap import script_of
 from ._catalog import Catalog
 from ._config import check_language, check_source, choice, count, flag, seconds
@@ -14,7 +14,7 @@ from ._gates import GateContext, pass_gate, pass_gate_async
 from ._isolated import _WORKER, IsolatedBase, _shut_down_at_exit
 from ._pydeno import AgentCore
 from ._tool_text import describe, stubs
-from ._tools import ArgumentsError, Tool, collect
+from ._tools import ArgumentsError, collect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,32 +77,6 @@ class _RuntimeOptions(IsolatedBase):
         """Ask the gate."""
         if self._gate is not None:
             await pass_gate_async(self._gate, self._gate_timeout, code, GateContext(name, door))
-
-
-class PendingCall:
-    """A call that the session has to answer."""
-
-    __slots__ = ("arguments", "id", "target")
-
-    def __init__(self, id: int, target: int, arguments: tuple[Any, ...]) -> None:  # noqa: A002
-        self.id = id
-        self.target = target
-        self.arguments = arguments
-
-
-class ReadyCall:
-    """A call of a tool with its arguments, checked."""
-
-    __slots__ = ("arguments", "id", "tool")
-
-    def __init__(self, id: int, tool: Tool, arguments: dict[str, Any]) -> None:  # noqa: A002
-        self.id = id
-        self.tool = tool
-        self.arguments = arguments
-
-    def step(self) -> ToolCall:
-        """The call as its caller sees it."""
-        return ToolCall(self.id, self.tool.name, self.arguments)
 
 
 class AgentBase:

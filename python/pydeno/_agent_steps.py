@@ -1,4 +1,4 @@
-"""What a run has come to: a call of a tool, its value, or an error."""
+"""What a run has come to: a call of a tool, its value, or an error. And calls on their way to their tools."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._errors import PydenoError
+    from ._tools import Tool
 
 
 class ToolCall:
@@ -68,3 +69,29 @@ class Failed:
     def __repr__(self) -> str:
         """Show the error."""
         return f"Failed({self.error!r})"
+
+
+class PendingCall:
+    """A call that the session has to answer."""
+
+    __slots__ = ("arguments", "id", "target")
+
+    def __init__(self, id: int, target: int, arguments: tuple[Any, ...]) -> None:  # noqa: A002
+        self.id = id
+        self.target = target
+        self.arguments = arguments
+
+
+class ReadyCall:
+    """A call of a tool with its arguments, checked."""
+
+    __slots__ = ("arguments", "id", "tool")
+
+    def __init__(self, id: int, tool: Tool, arguments: dict[str, Any]) -> None:  # noqa: A002
+        self.id = id
+        self.tool = tool
+        self.arguments = arguments
+
+    def step(self) -> ToolCall:
+        """The call as its caller sees it."""
+        return ToolCall(self.id, self.tool.name, self.arguments)

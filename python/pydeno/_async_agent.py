@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from ._agent_loop import Caller, finish, pay_first, readable
-from ._agent_session import CANCEL_PATIENCE, PROGRAM, AgentBase, ReadyCall
-from ._agent_steps import Done, Failed, ToolCall
+from ._agent_session import CANCEL_PATIENCE, PROGRAM, AgentBase
+from ._agent_steps import Done, Failed, ReadyCall, ToolCall
 from ._errors import InvalidInput, PydenoError, RuntimeClosed
 from ._execution import MAX_OUTPUT, ExecutionResult
 

@@ -7,8 +7,9 @@ import inspect
 import time
 
 from ._async_agent import AsyncAgentSandbox
-from ._config import seconds
-from ._session_shelf import Checkout, PooledBase, SessionPoolBase
+from ._config import is_async, seconds
+from ._pooled_session import Checkout, PooledBase
+from ._session_shelf import SessionPoolBase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -210,9 +211,13 @@ class _OffLoop:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)
-        if inspect.iscoroutinefunction(method):
-            return lambda *arguments, **named: _whole(method(*arguments, **named))
-        return lambda *arguments, **named: _whole(asyncio.to_thread(method, *arguments, **named))
+
+        async def call(*arguments: Any, **named: Any) -> Any:
+            if is_async(method):
+                return await method(*arguments, **named)
+            return await asyncio.to_thread(method, *arguments, **named)
+
+        return lambda *arguments, **named: _whole(call(*arguments, **named))
 
 
 async def _whole(work: Coroutine[Any, Any, T]) -> T:

@@ -7,7 +7,8 @@ import time
 
 from ._agent import AgentSandbox
 from ._config import seconds
-from ._session_shelf import Checkout, PooledBase, SessionPoolBase
+from ._pooled_session import Checkout, PooledBase
+from ._session_shelf import SessionPoolBase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ from pydeno._tools import RESERVED, SchemaTool
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pydeno._agent_session import ReadyCall
+    from pydeno._agent_steps import ReadyCall
 
 __all__ = ["CodeMode", "CodeModeToolset"]
 
