@@ -32,6 +32,10 @@ PROGRAMS: list[tuple[str, Any]] = [
     ("{a: 1}", {"a": 1}),
     ("x = 5\nx", 5),
     ("let i = 0\n++i", 1),
+    (
+        "const l = []\n{ using r = { [Symbol.for('Symbol.dispose')]() { l.push(2) } }; l.push(1) }\nl.join()",
+        "1,2",
+    ),
     # A body.
     ("return 2", 2),
     ("if (true) return 2; return 3", 2),

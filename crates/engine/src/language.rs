@@ -51,6 +51,7 @@ pub(crate) fn prepare<'s>(script: &Script<'s>, positions: &Positions) -> Result<
     };
     let options = ScriptOptions {
         language: match script.language {
+            Language::PlainJavaScript => return untouched(),
             Language::JavaScript => pydeno_transform::Language::JavaScript,
             Language::TypeScript => pydeno_transform::Language::TypeScript,
         },

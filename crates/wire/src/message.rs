@@ -109,6 +109,8 @@ pub enum Language {
     JavaScript,
     /// TypeScript, whose types are removed and not checked.
     TypeScript,
+    /// JavaScript with nothing in it that has to be made for the engine: it is evaluated as it is, at once.
+    PlainJavaScript,
 }
 
 /// What a worker is told before anything else.

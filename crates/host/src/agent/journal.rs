@@ -295,7 +295,7 @@ impl Event {
 
 fn language_name(language: Language) -> &'static str {
     match language {
-        Language::JavaScript => "js",
+        Language::JavaScript | Language::PlainJavaScript => "js",
         Language::TypeScript => "ts",
     }
 }

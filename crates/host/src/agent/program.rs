@@ -83,10 +83,15 @@ impl Program {
             readings.extend(last.filter(|start| start.at > 0).map(|&start| Reading::Last(start)));
             readings.push(Reading::Body);
         }
+        // Inside of a function `await` is the engine's; only these words may need work. It costs more than a short program.
+        let needs_work = [&b"using"[..], b"import", b"export"].iter().any(|word| contains(&code, word));
+        if language == Language::JavaScript && !needs_work {
+            language = Language::PlainJavaScript;
+        }
         Self { code, outline, readings, language }
     }
 
-    /// What it is written in.
+    /// What the engine is told that its readings are written in.
     pub(crate) fn language(&self) -> Language {
         self.language
     }
@@ -163,6 +168,10 @@ impl Writer {
         }
         self.out.extend_from_slice(bytes);
     }
+}
+
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| window == word)
 }
 
 /// The name of the function or class that a text begins with.
@@ -243,11 +252,20 @@ mod tests {
         let language = |text: &str| Program::new(&text.into(), Language::JavaScript).language();
         assert_eq!(language("```ts\n1\n```"), Language::TypeScript);
         assert_eq!(language("~~~ TypeScript\n1\n~~~"), Language::TypeScript);
-        assert_eq!(language("```js\n1\n```"), Language::JavaScript);
+        assert_eq!(language("```js\n1\n```"), Language::PlainJavaScript);
         assert_eq!(
             Program::new(&"```js\n1\n```".into(), Language::TypeScript).language(),
             Language::TypeScript
         );
+    }
+
+    #[test]
+    fn a_program_is_told_to_be_plain_unless_it_may_have_what_the_engine_does_not_know() {
+        let language = |text: &str| Program::new(&text.into(), Language::JavaScript).language();
+        assert_eq!(language("await f(); class A {}"), Language::PlainJavaScript);
+        for source in ["{ using a = b }", "await import('x')", "export default 1"] {
+            assert_eq!(language(source), Language::JavaScript, "{source}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ const EVAL_MODULE: u64 = 7;
 const PULL: u64 = 8;
 
 /// The number of each language, which is also its place in this list.
-const LANGUAGES: [Language; 2] = [Language::JavaScript, Language::TypeScript];
+const LANGUAGES: [Language; 3] = [Language::JavaScript, Language::TypeScript, Language::PlainJavaScript];
 
 const GLOBAL: u64 = 0;
 const OBJECT: u64 = 1;

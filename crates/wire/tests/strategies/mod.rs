@@ -117,7 +117,8 @@ pub(crate) fn host_message() -> impl Strategy<Value = HostMessage> {
         start.prop_map(HostMessage::Start),
         vec(binding, 0..5).prop_map(HostMessage::Bind),
         (any::<u64>(), text(), any::<String>(), any::<u64>()).prop_map(|(id, source, name, timeout_ms)| {
-            let language = if id % 2 == 0 { Language::JavaScript } else { Language::TypeScript };
+            let languages = [Language::JavaScript, Language::TypeScript, Language::PlainJavaScript];
+            let language = languages[(id % 3) as usize];
             let redeclare = id % 3 == 0;
             HostMessage::Eval { id, source, name, language, redeclare, timeout_ms }
         }),
