@@ -48,7 +48,11 @@ wheel: $(VENV)/.demo-tools ## the wheel, in dist/
 	$(BIN)/pip wheel -v --no-deps --no-build-isolation --config-settings=--global-option=--quiet -w dist .
 
 .PHONY: bench
-bench: $(VENV)/.installed $(VENV)/.dev-tools ## the measurements; they fail on nothing
+bench: $(VENV)/.installed $(VENV)/.bench-tools ## pydeno beside its peers and how it grows: writes docs/benchmarks.md
+	@$(BIN)/python benches/compare.py
+
+.PHONY: bench-own
+bench-own: $(VENV)/.installed $(VENV)/.bench-tools ## the finer measurements of pydeno alone
 	@$(BIN)/python benches/figures.py
 	@$(BIN)/python benches/check_source.py
 	@$(BIN)/python benches/streams.py
@@ -58,6 +62,7 @@ bench: $(VENV)/.installed $(VENV)/.dev-tools ## the measurements; they fail on n
 	cargo bench --locked -p pydeno-engine --bench engine
 	cargo bench --locked -p pydeno-preflight --bench check
 	cargo bench --locked -p pydeno-transform --bench transform
+	cargo bench --locked -p pydeno-wire --bench codec
 
 # The site needs no engine and no built package: the reference is read from the sources.
 .PHONY: docs
@@ -118,6 +123,14 @@ $(VENV)/.gallery-tools: $(VENV)/.dev-tools $(GALLERY)
 	@mkdir -p $(VENV)/gallery && cp $(GALLERY) $(VENV)/gallery
 	@$(NPM) ci --silent --prefix $(VENV)/gallery
 	@$(NPM) run bundle --silent --prefix $(VENV)/gallery
+	@touch $@
+
+LIBRARIES := benches/libraries/package.json benches/libraries/package-lock.json benches/libraries/.npmrc
+
+$(VENV)/.bench-tools: $(VENV)/.dev-tools $(LIBRARIES)
+	@echo "==> installing the libraries of the measurements"
+	@mkdir -p $(VENV)/libraries && cp $(LIBRARIES) $(VENV)/libraries
+	@$(NPM) ci --silent --prefix $(VENV)/libraries
 	@touch $@
 
 # `build` is setuptools' staging folder: a module deleted since the last build would still be in it.
