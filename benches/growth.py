@@ -53,9 +53,10 @@ def always(value: object) -> Callable[[], object]:
     return lambda: value
 
 
-def curve(title: str, x: str, y: str, **series: Sequence[Point]) -> dict[str, Any]:
+def curve(key: str, title: str, x: str, y: str, **series: Sequence[Point]) -> dict[str, Any]:
     """One plot: names of series to points, with the exponent of the growth at their upper end."""
     return {
+        "key": key,
         "title": title,
         "x": x,
         "y": y,
@@ -95,14 +96,15 @@ def values() -> list[dict[str, Any]]:
             data_out.append((size, median_time(partial(runtime.eval, "kept"))))
     gc.collect()
     return [
-        curve("Objects of three fields", "objects", "seconds", to_Python=out, to_JavaScript=into),
+        curve("objects", "Objects of three fields", "objects", "seconds", to_Python=out, to_JavaScript=into),
         curve(
-            "Memory of the worker above an idle one, at its peak, for the same",
+            "object-memory",
+            "Peak memory of a worker that has them",
             "objects",
             "bytes",
             worker=memory,
         ),
-        curve("Bytes", "bytes", "seconds", to_Python=data_out, to_JavaScript=data_in),
+        curve("bytes", "Bytes", "bytes", "seconds", to_Python=data_out, to_JavaScript=data_in),
     ]
 
 
@@ -141,13 +143,14 @@ def runtimes() -> list[dict[str, Any]]:
             runtime.close()
     return [
         curve(
-            "Time while so many are live",
+            "live-time",
+            "Time while so many runtimes are live",
             "live runtimes",
             "seconds",
             start_of_another=starting,
             eval_in_one=calling,
         ),
-        curve("Memory of all of them", "live runtimes", "bytes", workers=workers, host=host),
+        curve("live-memory", "Memory of all of them", "live runtimes", "bytes", workers=workers, host=host),
     ]
 
 
@@ -191,7 +194,8 @@ def callers() -> list[dict[str, Any]]:
     by_tasks = [(number, asyncio.run(tasks(number))) for number in (1, 4, 16, 64, 256)]
     return [
         curve(
-            "One evaluation of each of so many callers",
+            "callers",
+            "One evaluation by each of so many callers",
             "concurrent callers",
             "seconds",
             threads=by_threads,
@@ -219,8 +223,10 @@ def scripts() -> list[dict[str, Any]]:
             code = f"for (let i = 0; i < {number}; i += 1) tool();"
             calling.append((number, median_time(partial(runtime.eval, code), 2)))
     return [
-        curve("Scripts", "characters of source", "seconds", eval=evaluating, check_source=checking),
-        curve("Calls of a host function in one evaluation", "calls", "seconds", eval=calling),
+        curve(
+            "scripts", "Scripts", "characters of source", "seconds", eval=evaluating, check_source=checking
+        ),
+        curve("host-calls", "Calls of a host function in one evaluation", "calls", "seconds", eval=calling),
     ]
 
 

@@ -197,7 +197,7 @@ def missing(results: Results) -> list[str]:
 
 def file_of(curve: dict[str, Any]) -> str:
     """The name of a curve's plot."""
-    return "growth-" + re.sub(r"[^a-z]+", "-", curve["title"].lower()).strip("-")[:40].strip("-")
+    return f"growth-{curve['key']}"
 
 
 def growth(results: Results) -> list[str]:
@@ -298,6 +298,8 @@ def write(results: Results, out: Path) -> None:
     folder = out / "benchmarks"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    for stale in folder.glob("*.svg"):
+        stale.unlink()
     for name, svg in draw(plots(results)).items():
         (folder / f"{name}.svg").write_text(svg + "\n", encoding="utf-8")
     (out / "benchmarks.md").write_text(render(results), encoding="utf-8")
