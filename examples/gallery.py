@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chart_store import check_picture
-from pydeno import IsolatedRuntime
+from pydeno import WEB_POLYFILLS, IsolatedRuntime, RuntimeConfig
 
 BUNDLES = Path(__file__).parent.parent / ".venv" / "gallery" / "bundles"
 MAX_BYTES = 10_000_000
@@ -59,7 +59,8 @@ class Work:
             PydenoError: The script failed or passed a limit.
         """
         source = (BUNDLES / f"{self.script}.js").read_text(encoding="utf-8")
-        with IsolatedRuntime(max_memory=512 << 20) as runtime:
+        config = RuntimeConfig(bootstrap=WEB_POLYFILLS)
+        with IsolatedRuntime(config, max_memory=512 << 20) as runtime:
             runtime.bind_function("planets", lambda: PLANETS)
             runtime.eval(f"{source}\n;0", name=f"{self.script}.js")
             return self.checked(runtime.eval("work.make(planets())"))

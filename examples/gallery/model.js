@@ -1,4 +1,5 @@
 // A model as binary glTF: the Sun, the planets and their orbits. Distances and sizes are squeezed, so that all can be seen.
+import "./files.js";
 import {
   Group,
   Mesh,
