@@ -64,14 +64,14 @@ bench-own: $(VENV)/.installed $(VENV)/.bench-tools ## the finer measurements of 
 	cargo bench --locked -p pydeno-transform --bench transform
 	cargo bench --locked -p pydeno-wire --bench codec
 
-# The site needs no engine and no built package: the reference is read from the sources.
+# The reference is read from the sources, and from the extension module what only that can say.
 .PHONY: docs
-docs: $(VENV)/.docs-tools ## the documentation as a site, in out/site
+docs: $(VENV)/.installed $(VENV)/.docs-tools ## the documentation as a site, in out/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "the site is in out/site; open out/site/index.html"
 
 .PHONY: docs-serve
-docs-serve: $(VENV)/.docs-tools ## the same while you write, on a port of this machine
+docs-serve: $(VENV)/.installed $(VENV)/.docs-tools ## the same while you write, on a port of this machine
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict
 
 .PHONY: notebook

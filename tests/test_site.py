@@ -51,10 +51,24 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
 
 def test_every_public_method_is_in_the_reference(site: Path) -> None:
     inventory = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
-    for door in (pydeno.IsolatedRuntime, pydeno.AsyncIsolatedRuntime, pydeno.Runtime, pydeno.AgentSandbox):
-        methods = {name for name in dir(door) if not name.startswith("_") and callable(getattr(door, name))}
-        missing = [name for name in methods if f"\npydeno.{door.__name__}.{name} " not in inventory]
-        assert missing == [], door
+    classes = [thing for name in pydeno.__all__ if isinstance(thing := getattr(pydeno, name), type)]
+    assert pydeno.JsFunction in classes
+    for cls in classes:
+        if issubclass(cls, BaseException):
+            continue
+        methods = {name for name in dir(cls) if not name.startswith("_") and callable(getattr(cls, name))}
+        missing = [name for name in methods if f"\npydeno.{cls.__name__}.{name} " not in inventory]
+        assert missing == [], cls
+
+
+def test_a_constant_is_shown_as_its_value_and_no_class_with_what_its_constructor_says(site: Path) -> None:
+    shown = (site / "reference" / "runtimes.html").read_text(encoding="utf-8")
+    assert "GATE_TIMEOUT" not in shown
+    assert "Start a worker and wait" not in shown
+    assert "_GIB" not in shown
+    assert "Call the function on the running event loop" in (site / "reference" / "values.html").read_text(
+        "utf-8"
+    )
 
 
 class _Loads(HTMLParser):
