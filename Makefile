@@ -31,8 +31,9 @@ demo: $(VENV)/.installed $(VENV)/.demo-tools ## install what is missing, then ru
 gallery: $(VENV)/.installed $(VENV)/.gallery-tools ## a chart, a 3D model, slides and a document by scripts in sandboxes, in out/
 	@$(BIN)/python examples/gallery.py --out out
 
+TOOLS := $(VENV)/.dev-tools $(VENV)/.docs-tools $(VENV)/.gallery-tools $(VENV)/.test262
 .PHONY: test
-test: $(VENV)/.installed $(VENV)/.dev-tools $(VENV)/.docs-tools $(VENV)/.gallery-tools ## install what is missing, then run every check and every test
+test: $(VENV)/.installed $(TOOLS) ## install what is missing, then run every check and every test
 	@scripts/check all
 
 .PHONY: lint
@@ -78,6 +79,11 @@ docs-serve: $(VENV)/.installed $(VENV)/.docs-tools ## the same while you write, 
 notebook: $(VENV)/.installed $(VENV)/.docs-tools ## run examples/notebook.ipynb and keep its outputs
 	@$(BIN)/python scripts/run_notebook.py --write examples/notebook.ipynb
 
+.PHONY: test262
+test262: $(VENV)/.installed $(VENV)/.dev-tools $(VENV)/.test262 ## all conformance tests, in a worker and in the engine without pydeno (half an hour)
+	@mkdir -p out
+	@$(BIN)/python tests/test262/run.py --json out/test262.json
+
 .PHONY: clean
 clean: ## remove what the other targets made, except cargo's own build cache
 	rm -rf $(VENV) build dist out python/*.egg-info .mypy_cache .pytest_cache .ruff_cache
@@ -98,6 +104,11 @@ $(VENV)/.demo-tools: requirements-demo.txt requirements-dev.txt $(VENV)/.created
 $(VENV)/.docs-tools: requirements-docs.txt $(VENV)/.demo-tools
 	@echo "==> installing the tools of the documentation"
 	@$(BIN)/pip install --quiet -r requirements-docs.txt
+	@touch $@
+
+$(VENV)/.test262: scripts/fetch_test262.py $(VENV)/.created
+	@echo "==> fetching test262, the conformance tests of ECMAScript"
+	@$(BIN)/python scripts/fetch_test262.py $(VENV)/test262
 	@touch $@
 
 ORACLE := tests/oracle/package.json tests/oracle/package-lock.json tests/oracle/.npmrc

@@ -1,0 +1,196 @@
+"""The three ways to run a scenario: in pydeno's worker, in the library without pydeno, in the engine's own shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+from pydeno import ConversionError, IsolatedRuntime, JavaScriptError, PydenoError, RuntimeConfig
+
+from .suite import Scenario
+
+#: How long one scenario may run, in seconds.
+TIME_LIMIT = 20.0
+
+#: Locale, time zone and compilers as a zygote of pydeno has them, and shared memory, which the library has when asked.
+ENVIRONMENT = {"LANG": "en_US.UTF-8", "TZ": "UTC", "JSC_useJIT": "0", "JSC_useSharedArrayBuffer": "1"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a scenario passed, and how it ended."""
+
+    passed: bool
+    ending: str
+
+
+class Engine(Protocol):
+    """Something that runs scenarios."""
+
+    def run(self, scenario: Scenario) -> Verdict:
+        """Run a scenario in a fresh context."""
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+
+
+def judge(scenario: Scenario, thrown: tuple[str, str] | None, outcome: str) -> Verdict:
+    """Say whether an ending is the one that the test asks for.
+
+    Args:
+        scenario: What was run.
+        thrown: Name and message of the exception that ended it.
+        outcome: What the script told `$DONE`.
+    """
+    if thrown is not None:
+        name, message = thrown
+        return Verdict(scenario.negative == name, f"{name}: {message}")
+    if scenario.negative is not None:
+        return Verdict(passed=False, ending="ended without the expected error")
+    if scenario.is_async and outcome != "done":
+        return Verdict(passed=False, ending=outcome or "$DONE was not called")
+    return Verdict(passed=True, ending="")
+
+
+class Worker:
+    """A confined worker of its own for each scenario, as users get it.
+
+    `bootstrap` is a script that runs before the scenario.
+    """
+
+    def __init__(self, bootstrap: str | None = None, timeout: float = TIME_LIMIT) -> None:
+        self._config = RuntimeConfig(timeout=timeout, bootstrap=bootstrap)
+
+    def run(self, scenario: Scenario) -> Verdict:
+        """Run a scenario in a fresh `IsolatedRuntime`."""
+        try:
+            with IsolatedRuntime(self._config) as runtime:
+                runtime.eval(scenario.harness)
+                try:
+                    runtime.eval(scenario.source)
+                except JavaScriptError as error:
+                    # An object of a class that the harness makes is no `Error` to pydeno.
+                    name = error.name or ("Test262Error" if isinstance(error.value, dict) else "")
+                    return judge(scenario, (name, error.message), "")
+                except ConversionError:
+                    pass  # It ended with a value, which is all that was asked for.
+                outcome = runtime.eval("$outcome") if scenario.is_async else ""
+        except PydenoError as error:
+            return Verdict(passed=False, ending=f"<{error.kind}>")
+        return judge(scenario, None, outcome)
+
+    def close(self) -> None:
+        """Nothing is held between scenarios."""
+
+
+class Library:
+    """The same library in a process that has nothing of pydeno: `engine_shell.py`, one for each thread."""
+
+    def __init__(self) -> None:
+        self._own = threading.local()
+        self._all: list[subprocess.Popen[str]] = []
+
+    def run(self, scenario: Scenario) -> Verdict:
+        """Run a scenario in a fresh context."""
+        shell: subprocess.Popen[str] | None = getattr(self._own, "shell", None)
+        if shell is None or shell.poll() is not None:
+            shell = self._own.shell = self._start()
+        watchdog = threading.Timer(TIME_LIMIT, shell.kill)
+        watchdog.start()
+        try:
+            answer = _ask(shell, json.dumps([scenario.harness, scenario.source]) + "\n")
+        finally:
+            watchdog.cancel()
+        if not answer:
+            shell.kill()
+            shell.wait()
+            return Verdict(passed=False, ending="<stopped>")
+        thrown, outcome = json.loads(answer)
+        return judge(scenario, thrown and (thrown[0], thrown[1]), outcome)
+
+    def close(self) -> None:
+        """End its processes."""
+        for shell in self._all:
+            shell.kill()
+            shell.communicate()
+
+    def _start(self) -> subprocess.Popen[str]:
+        shell = subprocess.Popen(
+            [sys.executable, str(Path(__file__).parent / "engine_shell.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={"PYDENO_JSC": os.environ.get("PYDENO_JSC", ""), **ENVIRONMENT},
+            text=True,
+        )
+        self._all.append(shell)
+        return shell
+
+
+def _ask(shell: subprocess.Popen[str], line: str) -> str:
+    if shell.stdin is None or shell.stdout is None:
+        raise ValueError("the shell was not started with pipes")
+    try:
+        shell.stdin.write(line)
+        shell.stdin.flush()
+        return shell.stdout.readline()
+    except BrokenPipeError:
+        return ""
+
+
+class Jsc:
+    """`jsc`, the shell that WebKit builds for its own tests (Debian: `libjavascriptcoregtk-4.0-bin`)."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+        self._folder = tempfile.TemporaryDirectory(prefix="pydeno-test262-")
+        self._harness = cache(self._write_harness)
+
+    def run(self, scenario: Scenario) -> Verdict:
+        """Run a scenario in a process of its own."""
+        folder = Path(self._folder.name)
+        test = folder / f"{threading.get_ident()}.js"
+        test.write_bytes(scenario.source.encode())
+        files = [str(self._harness(scenario.harness)), str(test)]
+        try:
+            finished = subprocess.run(
+                [self._program, *files],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=TIME_LIMIT,
+                env=ENVIRONMENT,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Verdict(passed=False, ending="<timeout>")
+        told = finished.stdout.decode(errors="replace")
+        if finished.returncode not in {0, 3}:
+            return Verdict(passed=False, ending=f"<exit status {finished.returncode}>")
+        thrown = None
+        if finished.returncode == 3:
+            found = re.search(r"^Exception: (?:(\w+)(?:: |$))?(.*)", told, re.MULTILINE)
+            thrown = (found[1] or "", found[2]) if found else ("", told)
+        # The last: a test may fail after it was done.
+        outcomes = re.findall(r"^outcome: (.*)", told, re.MULTILINE)
+        return judge(scenario, thrown, outcomes[-1] if outcomes else "")
+
+    def close(self) -> None:
+        """Remove its files."""
+        self._folder.cleanup()
+
+    def _write_harness(self, harness: str) -> Path:
+        file = Path(self._folder.name) / f"harness-{sha256(harness.encode()).hexdigest()[:16]}.js"
+        # The shell runs what promises are waiting for after its last script.
+        tell = '{ const write = print; $tell = (outcome) => write("outcome: " + outcome); }\n'
+        file.write_text(harness and harness + tell, encoding="utf-8")
+        return file
