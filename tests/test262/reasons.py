@@ -8,6 +8,7 @@ from .engines import Verdict
 from .suite import Scenario
 
 REASONS = {
+    "no-loader": "there is no loader of modules, so `import()` fails before it looks at its arguments",
     "shared-memory": "`SharedArrayBuffer` and `Atomics` are removed",
 }
 
@@ -19,4 +20,7 @@ def reason_for(scenario: Scenario, worker: Verdict, engine: Verdict) -> str | No
     declared = scenario.features & {"SharedArrayBuffer", "Atomics"}
     if declared and re.search("SharedArrayBuffer|Atomics|ReferenceError", worker.ending):
         return "shared-memory"
+    # The library has no loader either; the engine's own shell has one.
+    if "dynamic-import" in scenario.features and worker.ending:
+        return "no-loader"
     return None
