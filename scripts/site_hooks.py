@@ -32,7 +32,7 @@ DOCUMENTS = {
 #: The pages that show what does not stand in `docs/`, by where it stands.
 PAGES = {**DOCUMENTS, "examples/notebook.ipynb": "notebook.ipynb"}
 
-_LINK = re.compile(r"(?<=\]\()([^)#\s]+)(?=[)#])")
+_LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 _CODE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 
 
@@ -54,18 +54,21 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Point the links of a page at what the site has."""
+def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
+    """Point the links of a page at what the site has; a file that only the repository has keeps its name alone."""
     path = page.file.src_uri
-    origins = {shown: document for document, shown in DOCUMENTS.items() if shown != "index.md"}
+    origins = {shown: origin for origin, shown in PAGES.items() if shown != "index.md"}
     in_repository = origins.get(path, f"docs/{path}")
 
     def follow(link: re.Match[str]) -> str:
-        if "://" in link[0]:
+        text, address, anchor = link[1], link[2], link[3] or ""
+        if "://" in address:
             return link[0]
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(in_repository), link[0]))
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(in_repository), address))
         shown = PAGES.get(target, target.removeprefix("docs/"))
-        return posixpath.relpath(shown, posixpath.dirname(path) or ".")
+        if files.get_file_from_path(shown) is None and (PROJECT / target).exists():
+            return text
+        return f"[{text}]({posixpath.relpath(shown, posixpath.dirname(path) or '.')}{anchor})"
 
     parts = _CODE.split(markdown)
     return "".join(part if part.startswith("```") else _LINK.sub(follow, part) for part in parts)
