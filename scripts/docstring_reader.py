@@ -1,7 +1,8 @@
 """What the reference shows beside what stands in the sources of the package.
 
 - Examples of docstrings are fenced, so that they are shown as code and not as quotations.
-- A class has the text of its own docstring alone; what `__init__` says is for its readers in the source.
+- A class has the text of its own docstring alone; what `__init__` says is for its readers in the source. One that
+  pydeno makes is shown without how it is made.
 - A default that is a constant is shown as its value.
 - What the extension module says of its classes is taken from it: its stubs have no docstrings.
 """
@@ -26,11 +27,6 @@ CLASSES = ("JsFunction", "UndefinedType")
 class DocstringReader(griffe.Extension):
     """An extension of the reference's reader."""
 
-    def on_function(self, *, func: griffe.Function, **_: Any) -> None:
-        """Leave out what a constructor says about itself."""
-        if func.name == "__init__":
-            func.docstring = None
-
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         """Complete the package once all of it is read."""
         for name in CLASSES:
@@ -41,6 +37,8 @@ class DocstringReader(griffe.Extension):
             parent=undefined,
         )
         for module in pkg.modules.values():
+            for cls in module.classes.values():
+                _leave_out_the_constructor(cls)
             for thing in _functions(module):
                 for parameter in thing.parameters:
                     if _CONSTANT.fullmatch(str(parameter.default)):
@@ -50,6 +48,16 @@ class DocstringReader(griffe.Extension):
             for thing in (module, *module.classes.values()):
                 if thing.docstring is not None:
                     thing.docstring.value = _fenced(thing.docstring.value)
+
+
+def _leave_out_the_constructor(cls: griffe.Class) -> None:
+    constructor = cls.members.get("__init__")
+    if not isinstance(constructor, griffe.Function) or constructor.docstring is None:
+        return
+    if "; pydeno does." in constructor.docstring.value:
+        cls.del_member("__init__")
+    else:
+        constructor.docstring = None
 
 
 def _fenced(text: str) -> str:

@@ -66,6 +66,8 @@ def test_a_constant_is_shown_as_its_value_and_no_class_with_what_its_constructor
     assert "GATE_TIMEOUT" not in shown
     assert "Start a worker and wait" not in shown
     assert "_GIB" not in shown
+    pages = [page.read_text(encoding="utf-8") for page in (site / "reference").glob("*.html")]
+    assert not any("; pydeno does." in page for page in pages)
     assert "Call the function on the running event loop" in (site / "reference" / "values.html").read_text(
         "utf-8"
     )
