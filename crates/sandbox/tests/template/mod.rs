@@ -32,9 +32,12 @@ pub(crate) fn become_fork(targets: &mut Targets, mode: Mode, own_layers: bool) -
     // SAFETY: a template has one thread.
     let sibling = unsafe { libc::fork() };
     if sibling == 0 {
-        // Tracing one that may be dumped would be for its siblings to do, were it not for the layers.
-        confine(&report);
-        std::thread::sleep(std::time::Duration::from_secs(60));
+        // It holds the part's output open, so it must not outlive the template, also without layers of its own.
+        // SAFETY: numbers only.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
+        if parent_id() == own && confine(&report) {
+            std::thread::sleep(std::time::Duration::from_secs(20));
+        }
         end(0);
     }
     // SAFETY: as above.
