@@ -20,14 +20,16 @@ pub(crate) fn run(input: &Input, options: Options, output: Output) -> Exit {
         }
     };
     let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| name.ends_with(suffix));
-    let language =
-        if ends(&[".ts", ".mts", ".cts"]) { Language::TypeScript } else { Language::JavaScript };
+    let language = if ends(&[".ts", ".mts", ".cts"]) { Language::TypeScript } else { Language::JavaScript };
     let is_module = ends(&[".mjs", ".mts"]);
     let outcome = supervisor(worker_binary::find)
         .and_then(|supervisor| Runtime::new(supervisor, options))
-        .and_then(|runtime| match is_module {
-            true => runtime.eval_module(source, &name, language, &mut NoHost),
-            false => runtime.eval(source, &name, language, false, &mut NoHost),
+        .and_then(|runtime| {
+            if is_module {
+                runtime.eval_module(source, &name, language, &mut NoHost)
+            } else {
+                runtime.eval(source, &name, language, false, &mut NoHost)
+            }
         });
     match outcome {
         Ok(exports) if is_module => print_value(&default_of(exports), output),

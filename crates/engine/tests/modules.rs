@@ -81,7 +81,7 @@ fn begin(guest: &Guest, request: u64, name: &str, source: &str) {
 
 fn begin_within(guest: &Guest, timeout: Duration, request: u64, name: &str, source: &str) {
     let source = Text::from(source);
-    let language = if name.ends_with(".ts") { Language::TypeScript } else { Language::JavaScript };
+    let language = if kind_of(name) == "ts" { Language::TypeScript } else { Language::JavaScript };
     let limits = EvalLimits { timeout, ..EvalLimits::default() };
     guest.0.begin_module(request, &Module { source: &source, name, language }, &limits);
 }
