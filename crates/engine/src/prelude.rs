@@ -378,8 +378,7 @@ impl Prelude {
         context.set(self.clock.record.get(context), &self.clock.jumped, jumped)
     }
 
-    /// Links another script to the prelude: calls the function that it is with the built-ins, the clock, the class of a value as a
-    /// function and `natives`.
+    /// Links another script to the prelude: calls the function that it is with the built-ins, the clock and `natives`.
     pub(crate) fn link<'c>(
         &self,
         context: &'c Context,
