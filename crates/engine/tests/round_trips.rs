@@ -12,11 +12,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use pydeno_wire::{Text, Value};
 
-/// What JavaScript makes of a value: a function belongs to a guest, and there is none; keys that are indices come first; a
+/// What JavaScript makes of a value: a function or stream belongs to a guest, and there is none; keys that are indices come first; a
 /// collection has each primitive once, and one zero.
 fn in_javascript(value: Value) -> Value {
     match value {
-        Value::Function(_) => Value::Null,
+        Value::Function(_) | Value::Stream(_) => Value::Null,
         Value::Array(items) => Value::Array(items.into_iter().map(in_javascript).collect()),
         Value::Object(entries) => {
             let mut entries: Vec<(Text, Value)> =
