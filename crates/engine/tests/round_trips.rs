@@ -12,8 +12,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use pydeno_wire::{Text, Value};
 
-/// What JavaScript makes of a value: a function or stream belongs to a guest, and there is none; keys that are indices come first; a
-/// collection has each primitive once, and one zero.
+/// What JavaScript makes of a value: a function or stream belongs to a guest, and there is none; keys that are indices come
+/// first; a collection has each primitive once, and one zero.
 fn in_javascript(value: Value) -> Value {
     match value {
         Value::Function(_) | Value::Stream(_) => Value::Null,
