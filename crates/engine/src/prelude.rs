@@ -66,6 +66,21 @@ pub(crate) struct FlattenResult {
 }
 
 impl FlattenResult {
+    fn new(context: &Context, record: Kept) -> Self {
+        let string = |text| EngineString::from_str(context.table(), text);
+        Self {
+            record,
+            tape: string("tape"),
+            text: string("text"),
+            buffers: string("buffers"),
+            functions: string("functions"),
+            path: string("path"),
+            steps: string("steps"),
+        }
+    }
+}
+
+impl FlattenResult {
     /// A field of the record.
     pub(crate) fn get<'c>(&self, context: &'c Context, name: &EngineString) -> Result<Local<'c>, Thrown<'c>> {
         context.get(self.record.get(context), name)
@@ -197,15 +212,7 @@ impl Prelude {
             builtins: Kept::new(context, builtins),
             flatten: field(flatten, "flatten")?,
             release: field(flatten, "release")?,
-            result: FlattenResult {
-                record: field(flatten, "result")?,
-                tape: string("tape"),
-                text: string("text"),
-                buffers: string("buffers"),
-                functions: string("functions"),
-                path: string("path"),
-                steps: string("steps"),
-            },
+            result: FlattenResult::new(context, field(flatten, "result")?),
             inspect: field(inspect, "inspect")?,
             describe: field(describe, "describe")?,
             make_map: field(bridge, "makeMap")?,

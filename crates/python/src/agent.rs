@@ -23,6 +23,9 @@ use crate::isolated::{Socket, this_process};
 use crate::options::{self, entry, seconds};
 use crate::to_python::to_python;
 
+/// A journal's data, the keys that it may be signed with, and the data that it is bound to.
+type SignedJournal = (Vec<u8>, Vec<Vec<u8>>, Vec<u8>);
+
 /// The core of `pydeno.AgentSandbox`.
 #[pyclass(module = "pydeno._pydeno", frozen)]
 pub(crate) struct AgentCore {
@@ -32,14 +35,14 @@ pub(crate) struct AgentCore {
 
 #[pymethods]
 impl AgentCore {
-    /// Starts a worker; with `journal`, `(data, keys, associated_data)`, everything in it happens again.
+    /// Starts a worker; with `journal`, everything in it happens again.
     #[new]
     fn new(
         py: Python<'_>,
         worker: PathBuf,
         options: &Bound<'_, PyDict>,
         settings: &Bound<'_, PyDict>,
-        journal: Option<(Vec<u8>, Vec<Vec<u8>>, Vec<u8>)>,
+        journal: Option<SignedJournal>,
     ) -> PyResult<Self> {
         let runtime_options = options::isolated(options)?;
         let settings = agent_settings(settings)?;

@@ -2,8 +2,8 @@
 
 use pydeno_wire::message::{
     Binding, ConsoleLevel, ErrorDetails, ExitStatus, Failure, Frame, HostError, HostMessage, JsError,
-    Language, LayerReport, Limits, Place, Ready, SandboxMode, SandboxReport, Start, StreamRequest, WorkerMessage,
-    ZygoteReply, ZygoteRequest,
+    Language, LayerReport, Limits, Place, Ready, SandboxMode, SandboxReport, Start, StreamRequest,
+    WorkerMessage, ZygoteReply, ZygoteRequest,
 };
 use pydeno_wire::{Budget, Function, Message, Stream, StreamOwner, Value};
 

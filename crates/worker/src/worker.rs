@@ -9,7 +9,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use pydeno_engine::{
-    Bound, Ended, Engine, EvalLimits, Isolate, IsolateOptions, Module, RandomSource, Script, StepLimits, Surface,
+    Bound, Ended, Engine, EvalLimits, Isolate, IsolateOptions, Module, RandomSource, Script, StepLimits,
+    Surface,
 };
 use pydeno_sandbox::{Layer, Refusal, Report, Request};
 use pydeno_wire::message::{BUILD, CONSOLE_BYTES, CONSOLE_LINE_BYTES};

@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use pydeno_wire::message::{
     Binding, ConsoleLevel, ErrorDetails, ExitStatus, Failure, Frame, HostError, HostMessage, JsError,
-    Language, LayerReport, Limits, Place, Ready, SandboxMode, SandboxReport, Start, StreamRequest, WorkerMessage,
-    ZygoteReply, ZygoteRequest,
+    Language, LayerReport, Limits, Place, Ready, SandboxMode, SandboxReport, Start, StreamRequest,
+    WorkerMessage, ZygoteReply, ZygoteRequest,
 };
 use pydeno_wire::{BigInt, Function, MAX_DATE_MILLISECONDS, Stream, StreamOwner, Text, Value};
 
