@@ -1,6 +1,6 @@
 """The figures of README.md: what a runtime, an evaluation, a tool call and a value cost.
 
-    make bench                            everything
+    make bench-own                        everything
     .venv/bin/python benches/figures.py   this file alone
 
 Prints the median and the 95th percentile of many rounds. Nothing here fails for being slow.

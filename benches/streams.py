@@ -1,6 +1,6 @@
 """What an item of a stream costs, both ways, and what it saves to put many into one.
 
-    make bench                            everything
+    make bench-own                        everything
     .venv/bin/python benches/streams.py   this file alone
 
 Prints the time for an item: the median and the 95th percentile of some rounds. Nothing here fails for being slow.

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 Samples = Iterator[tuple[str, list[float]]]
 
 #: How long one quantity is measured in one go, in seconds.
-BUDGET = 0.3
+BUDGET = 0.2
 #: The same for what computes, of which there is much.
-COMPUTE_BUDGET = 0.12
+COMPUTE_BUDGET = 0.08
 COUNT = 50_000
 
 

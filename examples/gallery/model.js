@@ -1,5 +1,4 @@
 // A model as binary glTF: the Sun, the planets and their orbits. Distances and sizes are squeezed, so that all can be seen.
-import "./files.js";
 import {
   Group,
   Mesh,
