@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import math
-import os
 import re
 import resource
 import statistics
@@ -18,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from density import resident
 from figures import private_bytes
 from pydeno import AsyncIsolatedRuntime, IsolatedRuntime, RuntimeConfig, check_source
 
@@ -108,11 +108,6 @@ def values() -> list[dict[str, Any]]:
     ]
 
 
-def host_bytes() -> float:
-    """The private memory of this process."""
-    return private_bytes(os.getpid())
-
-
 def runtimes() -> list[dict[str, Any]]:
     """Live idle runtimes."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -120,7 +115,8 @@ def runtimes() -> list[dict[str, Any]]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     live: list[IsolatedRuntime] = []
     starting, calling, workers, host = [], [], [], []
-    before = host_bytes()
+    IsolatedRuntime().close()
+    before = resident()
     try:
         for number in [number for number in (10, 30, 100, 300, 1000, 2000) if number <= most]:
             times = []
@@ -136,8 +132,8 @@ def runtimes() -> list[dict[str, Any]]:
             workers.append(
                 (number, number * statistics.mean(private_bytes(one.worker_pid) for one in sample))
             )
-            # Paper of this kind has no zero; a page is the least that the kernel tells.
-            host.append((number, max(4096.0, host_bytes() - before)))
+            # There is no zero on a logarithmic axis; a page is the least that the kernel tells.
+            host.append((number, max(4096.0, (resident() - before) * 2**20)))
     finally:
         for runtime in live:
             runtime.close()
