@@ -136,12 +136,12 @@ $(VENV)/.gallery-tools: $(VENV)/.dev-tools $(GALLERY)
 	@$(NPM) run bundle --silent --prefix $(VENV)/gallery
 	@touch $@
 
-LIBRARIES := benches/libraries/package.json benches/libraries/package-lock.json benches/libraries/.npmrc
+WORKLOADS := benches/libraries/package.json benches/libraries/package-lock.json benches/libraries/.npmrc
 
-$(VENV)/.bench-tools: $(VENV)/.dev-tools $(LIBRARIES)
+$(VENV)/.bench-tools: $(VENV)/.dev-tools $(WORKLOADS)
 	@echo "==> installing the libraries of the measurements"
-	@mkdir -p $(VENV)/libraries && cp $(LIBRARIES) $(VENV)/libraries
-	@$(NPM) ci --silent --prefix $(VENV)/libraries
+	@mkdir -p $(VENV)/workloads && cp $(WORKLOADS) $(VENV)/workloads
+	@$(NPM) ci --silent --prefix $(VENV)/workloads
 	@touch $@
 
 # `build` is setuptools' staging folder: a module deleted since the last build would still be in it.

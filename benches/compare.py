@@ -31,7 +31,7 @@ from check_source import SNIPPET
 from contenders import BENCHES, CONTENDERS, Contender, install
 
 ROOT = BENCHES.parent
-MODULES = ROOT / ".venv" / "libraries" / "node_modules"
+MODULES = ROOT / ".venv" / "workloads" / "node_modules"
 LIMIT = 60.0
 
 #: In the order in which they are done; one process gives one sample of the first two.

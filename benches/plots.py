@@ -8,7 +8,7 @@ from typing import Any
 from pydeno import IsolatedRuntime, RuntimeConfig
 
 BENCHES = Path(__file__).parent
-ECHARTS = BENCHES.parent / ".venv" / "libraries" / "node_modules" / "echarts" / "dist" / "echarts.min.js"
+ECHARTS = BENCHES.parent / ".venv" / "workloads" / "node_modules" / "echarts" / "dist" / "echarts.min.js"
 
 
 def draw(plots: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, str]:

@@ -21,7 +21,7 @@ _EXAMPLE = re.compile(r"^(>>> .*(?:\n(?!\s*$).*)*)", re.MULTILINE)
 _CONSTANT = re.compile(r"_?[A-Z][A-Z_]+")
 EXTENSION = "_pydeno"
 #: The classes of the extension module that users meet.
-CLASSES = ("JsFunction", "UndefinedType")
+CLASSES = ("JsFunction", "JsStream", "UndefinedType")
 
 
 class DocstringReader(griffe.Extension):

@@ -33,7 +33,7 @@ PROGRAMS: list[tuple[str, Any]] = [
     ("x = 5\nx", 5),
     ("let i = 0\n++i", 1),
     (
-        "const l = []\n{ using r = { [Symbol.for('Symbol.dispose')]() { l.push(2) } }; l.push(1) }\nl.join()",
+        "const l = []\n{ using r = { [Symbol.dispose]() { l.push(2) } }; l.push(1) }\nl.join()",
         "1,2",
     ),
     # A body.
