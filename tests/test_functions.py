@@ -341,7 +341,7 @@ def test_a_function_that_python_lets_go_of_is_let_go_of_in_the_script(door: type
         assert rt.eval("refs[0].deref() === undefined") is False  # The control: it is held.
         del watched
         gc.collect()
-        # The engine takes whatever is on its stack for a reference; another call overwrites what the last one left there.
+        # What is on the engine's stack counts as a reference; another call overwrites what the last one left there.
         assert rt.eval("() => 2")() == 2
         for _ in range(200):
             rt.eval("churn()")

@@ -85,6 +85,8 @@ pub(crate) fn call<'c>(
 /// The request that calls, if it can.
 pub(crate) fn caller<'c>(context: &'c Context, shared: &Shared) -> Result<Running, Thrown<'c>> {
     if shared.deadline.stopped().is_some() {
+        // The reaction that calls goes on as it likes until the engine stops it, too.
+        shared.deadline.hurry();
         return Err(throw(
             context,
             &shared.prelude,
@@ -94,7 +96,7 @@ pub(crate) fn caller<'c>(context: &'c Context, shared: &Shared) -> Result<Runnin
     }
     let Some(running) = shared.requests.running() else {
         // A reaction that is left over from a request that was stopped.
-        shared.deadline.ask_soon();
+        shared.deadline.hurry();
         return Err(throw(context, &shared.prelude, "Error", &Text::from("The evaluation has ended.")));
     };
     if shared.stack.is_enough_for_a_call() { Ok(running) } else { Err(exhausted(context, &shared.prelude)) }
