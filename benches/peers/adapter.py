@@ -99,7 +99,7 @@ class Peer(ABC):
 
 def main(variants: Mapping[str, type[Peer]]) -> None:
     """Runs `VARIANT MEASURE`, with what the measure needs as JSON on standard input, and prints the outcome."""
-    from . import work  # noqa: PLC0415
+    from . import work  # noqa: PLC0415 - what it needs is there only in the environment of a peer
 
     variant, measure = sys.argv[1:3]
     needed = json.loads(sys.stdin.read() or "{}")
