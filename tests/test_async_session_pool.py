@@ -75,7 +75,10 @@ class MemoryStore:
 
     async def release(self, session_id: str, holder: str) -> bool:
         await self._step("release")
-        return self.held.pop(session_id, None) == holder
+        if self.held.get(session_id) != holder:
+            return False
+        del self.held[session_id]
+        return True
 
 
 @pytest.fixture(params=["coroutines", "threads", "path"])
