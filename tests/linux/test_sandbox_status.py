@@ -25,6 +25,7 @@ LAYERS = {
     "seatbelt", "process", "empty_root", "privileges", "no_new_privs", "landlock", "seccomp", "self_test",
     "resource_probes", "termination",
 }  # fmt: skip
+WORKER = pydeno._isolated._WORKER
 
 
 def test_the_status_is_that_of_a_worker() -> None:
@@ -127,6 +128,35 @@ def test_a_broken_worker_is_a_status_within_a_second(fake_worker: Path, script: 
     assert status.applied == "none"
     assert not any(layer.applied for layer in status.layers.values())
     assert status.fixes.keys() == LAYERS - {"seatbelt"}
+
+
+def only_the_first(otherwise: str) -> str:
+    """The real worker, once; and what every other process that is started does."""
+    return f"""
+        import os, sys, time
+        try:
+            os.mkdir(os.path.dirname(sys.argv[0]) + "/started")
+        except FileExistsError:
+            {otherwise}
+        os.execv({WORKER!r}, [{WORKER!r}, *sys.argv[1:]])
+        """
+
+
+def test_a_script_that_becomes_the_worker_is_as_good_as_the_worker(fake_worker: Path) -> None:
+    write_script(fake_worker, only_the_first("pass"))
+    assert sandbox_status().complete
+
+
+@pytest.mark.parametrize("otherwise", ["time.sleep(600)", "raise SystemExit(0)"])
+def test_the_one_that_is_measured_is_another_than_the_one_that_reports(
+    fake_worker: Path, otherwise: str
+) -> None:
+    # Were one process to do for both, it would be the real one, and nothing would be amiss.
+    write_script(fake_worker, only_the_first(otherwise))
+    status = sandbox_status()
+    assert not status.complete
+    assert not status.resource_probes.applied
+    assert not status.termination.applied
 
 
 def test_a_missing_worker_is_a_status(fake_worker: Path) -> None:

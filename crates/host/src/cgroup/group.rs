@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::Pid;
 
+use crate::fork_generation;
+
 /// What a worker may use beyond its limit before the kernel ends it. Sampling counts what is private to the worker; a group
 /// counts page tables, kernel stacks and buffers of the socket, too.
 const MARGIN: u64 = 64 << 20;
@@ -21,11 +23,13 @@ const PREFIX: &str = "pydeno-";
 /// inherited it from a thread that it does not have. What is left out is stale for the next process.
 static LEFT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A group for one worker. Dropping it removes the directory, now or when the worker has ended.
+/// A group for one worker. Dropping it removes the directory, now or when the worker has ended. A forked copy of the host
+/// leaves the directory alone: its owner's worker may be about to enter.
 #[derive(Debug)]
 pub(crate) struct Group {
     path: PathBuf,
     processes: File,
+    generation: u32,
 }
 
 impl Group {
@@ -37,7 +41,7 @@ impl Group {
         let path = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
         fs::create_dir(&path)?;
         match OpenOptions::new().write(true).open(path.join("cgroup.procs")) {
-            Ok(processes) => Ok(Self { path, processes }),
+            Ok(processes) => Ok(Self { path, processes, generation: fork_generation::current() }),
             Err(error) => {
                 // It is empty; and what is left is removed by the next process that finds it.
                 let _ = fs::remove_dir(&path);
@@ -97,7 +101,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if !is_removed(&self.path)
+        if self.generation == fork_generation::current()
+            && !is_removed(&self.path)
             && let Ok(mut left) = LEFT.try_lock()
         {
             left.push(std::mem::take(&mut self.path));
@@ -140,7 +145,31 @@ fn is_removed(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::kills;
+    use super::*;
+
+    /// What a group is to `Drop`, in a directory of an ordinary file system.
+    fn empty_group(name: &str, forks_ago: u32) -> (PathBuf, Group) {
+        let path = std::env::temp_dir().join(format!("{PREFIX}{}-{name}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        let generation = fork_generation::current().wrapping_sub(forks_ago);
+        let group = Group { path: path.clone(), processes: File::open("/dev/null").unwrap(), generation };
+        (path, group)
+    }
+
+    #[test]
+    fn a_group_is_removed_by_the_process_that_made_it() {
+        let (path, group) = empty_group("own", 0);
+        drop(group);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_forked_copy_leaves_the_group_to_its_owner() {
+        let (path, group) = empty_group("inherited", 1);
+        drop(group);
+        assert!(path.exists());
+        fs::remove_dir(path).unwrap();
+    }
 
     #[test]
     fn kills_are_counted_apart_from_what_is_named_alike() {
