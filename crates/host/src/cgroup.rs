@@ -18,7 +18,7 @@ use std::fmt;
 use rustix::process::Pid;
 
 pub(crate) use delegation::Delegation;
-pub(crate) use group::{Group, sweep};
+pub(crate) use group::{Group, sweep_within};
 
 /// What bounds a worker beside sampling.
 #[derive(Debug)]

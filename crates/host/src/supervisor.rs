@@ -15,6 +15,9 @@ use crate::pool::PoolShared;
 use crate::worker::{Forthcoming, Worker};
 use crate::zygote::{WorkerBinary, Zygote};
 
+/// How long the end of the process may be put off so that no worker's group is left behind. Killed workers end in less.
+const WORKERS_END_WITHIN: Duration = Duration::from_millis(100);
+
 /// When a zygote is replaced. Its forks share its address-space layout, so neither number is without end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZygoteRotation {
@@ -127,7 +130,7 @@ impl Supervisor {
         let zygotes = std::mem::take(&mut *self.zygotes.lock().unwrap_or_else(PoisonError::into_inner));
         // Runtimes that are still referred to hold those that are left.
         zygotes.iter().filter_map(Weak::upgrade).for_each(|zygote| zygote.end());
-        cgroup::sweep();
+        cgroup::sweep_within(WORKERS_END_WITHIN);
     }
 
     /// When zygotes, and templates, are replaced.

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
@@ -94,8 +95,10 @@ impl Group {
         fs::read_to_string(self.path.join(file))
     }
 
+    /// Writes to a file that is there. Nobody may create one in the kernel's tree, and who would is told that permission is
+    /// denied, not that there is none.
     fn write(&self, file: &str, value: &str) -> io::Result<()> {
-        fs::write(self.path.join(file), value)
+        OpenOptions::new().write(true).truncate(true).open(self.path.join(file))?.write_all(value.as_bytes())
     }
 }
 
@@ -119,6 +122,18 @@ fn kills(events: &str) -> u64 {
 pub(crate) fn sweep() {
     if let Ok(mut left) = LEFT.try_lock() {
         left.retain(|path| !is_removed(path));
+    }
+}
+
+/// Removes the groups of workers that are about to end, and waits for it so long at most.
+pub(crate) fn sweep_within(patience: Duration) {
+    let until = Instant::now() + patience;
+    loop {
+        sweep();
+        if LEFT.try_lock().is_ok_and(|left| left.is_empty()) || Instant::now() >= until {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -169,6 +184,20 @@ mod tests {
         drop(group);
         assert!(path.exists());
         fs::remove_dir(path).unwrap();
+    }
+
+    #[test]
+    fn only_the_limit_on_memory_has_to_be_there() {
+        let (path, group) = empty_group("limits", 0);
+        let without = group.limit(1 << 20, 1).unwrap_err();
+        assert_eq!(without.kind(), io::ErrorKind::NotFound);
+        for file in ["memory.max", "memory.oom.group"] {
+            fs::write(path.join(file), "").unwrap();
+        }
+        group.limit(1 << 20, 1).unwrap();
+        assert_eq!(group.memory_limit().unwrap(), (1 << 20) + MARGIN);
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 2, "no file is made");
+        fs::remove_dir_all(path).unwrap();
     }
 
     #[test]
