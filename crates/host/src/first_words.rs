@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -62,11 +63,11 @@ pub(crate) fn event_so_far(socket: &OwnedFd, session: &mut Session) -> Result<Op
             Ok(event) => return Ok(event),
             Err(violation) => return Err(StartError::Violation(violation.0)),
         }
-        match recv(socket, session.reader().spare(1), RecvFlags::DONTWAIT) {
+        match session.reader().receive(1, |buffer| recv(socket, spare_capacity(buffer), RecvFlags::DONTWAIT))
+        {
             Ok((0, _)) => return Err(StartError::Io(io::ErrorKind::UnexpectedEof.into())),
-            Ok((received, _)) => session.reader().filled(received),
+            Ok(_) | Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => return Ok(None),
-            Err(Errno::INTR) => {}
             Err(errno) => return Err(StartError::Io(errno.into())),
         }
     }

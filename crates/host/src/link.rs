@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -86,12 +87,9 @@ impl Link {
 
     /// Reads what the worker has written; how many bytes, or the error number.
     pub(crate) fn read(&mut self, flags: RecvFlags) -> Result<Result<usize, Errno>, HungUp> {
-        match recv(&self.socket, self.session.reader().spare(1), flags) {
+        match self.session.reader().receive(1, |buffer| recv(&self.socket, spare_capacity(buffer), flags)) {
             Ok((0, _)) => Err(HungUp),
-            Ok((received, _)) => {
-                self.session.reader().filled(received);
-                Ok(Ok(received))
-            }
+            Ok((received, _)) => Ok(Ok(received)),
             Err(errno @ (Errno::AGAIN | Errno::INTR)) => Ok(Err(errno)),
             Err(_) => Err(HungUp),
         }

@@ -1,7 +1,7 @@
 //! Frames: a message's length as four bytes, little-endian, then the message.
 //!
-//! Nothing here reads or writes a socket. The reader's owner reads into [`FrameReader::spare`], says how much came
-//! with [`FrameReader::filled`], and takes the frames that are complete.
+//! Nothing here reads or writes a socket. The reader's owner appends what it receives in [`FrameReader::receive`], and takes the
+//! frames that are complete.
 
 use std::error::Error;
 use std::fmt;
@@ -58,12 +58,14 @@ impl Error for FrameTooLong {}
 /// A frame that fits into the buffer is never moved: it arrives there and is lent from there. The buffer grows
 /// for a frame no faster than the frame arrives, but for the first [`TRUSTED_BYTES`](Self::TRUSTED_BYTES), and
 /// is given back when what it held has been handed out and it is larger than [`IDLE_BYTES`](Self::IDLE_BYTES).
+///
+/// What is spare is capacity and was never written to, so only what arrives takes memory; and a large buffer grows by an
+/// allocator that moves pages and copies nothing.
 #[derive(Debug)]
 pub struct FrameReader {
-    /// All of it initialised; what was received and not handed out is `start..end`.
+    /// What was received; what was not handed out begins at `start`.
     buffer: Vec<u8>,
     start: usize,
-    end: usize,
     limit: usize,
 }
 
@@ -80,7 +82,7 @@ impl FrameReader {
     /// A reader for frames whose message has at most `limit` bytes; see
     /// [`Message::max_encoded_bytes`]. Nothing is allocated before bytes are awaited.
     pub fn new(limit: usize) -> Self {
-        Self { buffer: Vec::new(), start: 0, end: 0, limit }
+        Self { buffer: Vec::new(), start: 0, limit }
     }
 
     /// Changes the limit, for the frames that have not been handed out.
@@ -88,27 +90,23 @@ impl FrameReader {
         self.limit = limit;
     }
 
-    /// Room for bytes that are about to be received: at least `min` of them, and at least one.
-    pub fn spare(&mut self, min: usize) -> &mut [u8] {
-        self.make_room(min.max(1));
-        &mut self.buffer[self.end..]
-    }
-
-    /// Says that the first `count` bytes of the [`spare`](Self::spare) room have been received.
+    /// Has `read` append what it receives to a vector with room for at least `min` more bytes, and at least one; returns what
+    /// `read` returns.
     ///
     /// # Panics
     ///
-    /// When the room was smaller.
-    pub fn filled(&mut self, count: usize) {
-        assert!(count <= self.buffer.len() - self.end, "more bytes were filled in than there was room");
-        self.end += count;
+    /// When `read` takes bytes away.
+    pub fn receive<T>(&mut self, min: usize, read: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        self.make_room(min.max(1));
+        let before = self.buffer.len();
+        let result = read(&mut self.buffer);
+        assert!(self.buffer.len() >= before, "bytes that had been received were taken away");
+        result
     }
 
     /// Takes bytes that have been received elsewhere.
     pub fn feed(&mut self, bytes: &[u8]) {
-        self.make_room(bytes.len());
-        self.buffer[self.end..][..bytes.len()].copy_from_slice(bytes);
-        self.end += bytes.len();
+        self.receive(bytes.len(), |buffer| buffer.extend_from_slice(bytes));
     }
 
     /// The next message that is complete, without its length; `None` when more bytes must come first.
@@ -119,7 +117,7 @@ impl FrameReader {
     pub fn next_frame(&mut self) -> Result<Option<&[u8]>, FrameTooLong> {
         let Some(length) = self.announced()? else { return Ok(None) };
         let body = self.start + HEADER_BYTES;
-        if self.end - body < length {
+        if self.pending() - HEADER_BYTES < length {
             return Ok(None);
         }
         self.start = body + length;
@@ -129,12 +127,12 @@ impl FrameReader {
     /// How many bytes were received and not handed out. At the end of the stream, not 0 means that a frame was
     /// cut off.
     pub fn pending(&self) -> usize {
-        self.end - self.start
+        self.buffer.len() - self.start
     }
 
     /// The length that the next frame announces, once it has.
     fn announced(&self) -> Result<Option<usize>, FrameTooLong> {
-        let Some(header) = self.buffer[self.start..self.end].first_chunk() else { return Ok(None) };
+        let Some(header) = self.buffer[self.start..].first_chunk() else { return Ok(None) };
         let length = u32::from_le_bytes(*header) as usize;
         if length > self.limit {
             return Err(FrameTooLong { length, limit: self.limit });
@@ -144,26 +142,21 @@ impl FrameReader {
 
     /// Makes the spare room at least this large, moving what is pending only when it must.
     fn make_room(&mut self, min: usize) {
-        let pending = self.pending();
-        if pending == 0 {
-            self.start = 0;
-            self.end = 0;
-        }
-        let needed = self.believed().max(pending.saturating_add(min));
-        let is_oversized = self.buffer.len() > needed.max(Self::IDLE_BYTES);
-        if self.buffer.len() - self.start >= needed && !is_oversized {
+        let needed = self.believed().max(self.pending().saturating_add(min));
+        let is_oversized = self.buffer.capacity() > needed.max(Self::IDLE_BYTES);
+        if self.pending() > 0 && !is_oversized && self.buffer.capacity() - self.start >= needed {
             return;
         }
-        if self.buffer.len() >= needed && !is_oversized {
-            self.buffer.copy_within(self.start..self.end, 0);
-        } else {
-            // A large zeroed buffer comes from the system untouched: only what arrives takes memory.
-            let mut buffer = vec![0; needed.max(Self::INITIAL_BYTES)];
-            buffer[..pending].copy_from_slice(&self.buffer[self.start..self.end]);
+        let wanted = needed.max(Self::INITIAL_BYTES);
+        if is_oversized {
+            let mut buffer = Vec::with_capacity(wanted);
+            buffer.extend_from_slice(&self.buffer[self.start..]);
             self.buffer = buffer;
+        } else {
+            self.buffer.drain(..self.start);
+            self.buffer.reserve_exact(wanted - self.buffer.len());
         }
         self.start = 0;
-        self.end = pending;
     }
 
     /// How much of the pending frame's announced length is believed by now.

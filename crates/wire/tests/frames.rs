@@ -13,6 +13,11 @@ fn header(length: u32) -> [u8; 4] {
     length.to_le_bytes()
 }
 
+/// How many bytes can arrive before the reader has to make room again.
+fn room(reader: &mut FrameReader, min: usize) -> usize {
+    reader.receive(min, |buffer| buffer.capacity() - buffer.len())
+}
+
 #[test]
 fn a_message_is_framed_after_what_is_there() {
     let mut bytes = vec![0xAA];
@@ -41,7 +46,7 @@ fn a_frame_as_long_as_the_limit_passes_and_a_longer_one_is_refused_by_its_length
     let mut reader = FrameReader::new(1 << 20);
     reader.feed(&header(u32::MAX));
     assert!(reader.next_frame().is_err());
-    assert!(reader.spare(1).len() <= FrameReader::INITIAL_BYTES);
+    assert!(room(&mut reader, 1) <= FrameReader::INITIAL_BYTES);
 }
 
 #[test]
@@ -68,17 +73,28 @@ fn a_frame_that_was_cut_off_is_pending() {
 #[test]
 fn there_is_always_room_and_as_much_as_asked_for() {
     let mut reader = FrameReader::new(100);
-    assert!(!reader.spare(0).is_empty());
-    assert!(reader.spare(1 << 20).len() >= 1 << 20);
+    assert!(room(&mut reader, 0) > 0);
+    assert!(room(&mut reader, 1 << 20) >= 1 << 20);
 }
 
 #[test]
 fn a_frame_below_the_trusted_size_arrives_in_one_piece() {
     let mut reader = FrameReader::new(1 << 20);
-    reader.spare(4096)[..4].copy_from_slice(&header(1 << 20));
-    reader.filled(4);
+    reader.receive(4096, |buffer| buffer.extend_from_slice(&header(1 << 20)));
     assert_eq!(reader.next_frame(), Ok(None));
-    assert_eq!(reader.spare(1).len(), 1 << 20);
+    assert_eq!(room(&mut reader, 1), 1 << 20);
+}
+
+#[test]
+fn a_frame_that_fits_is_not_moved() {
+    let mut reader = FrameReader::new(FrameReader::INITIAL_BYTES);
+    let second = framed(&[2; 5000]);
+    reader.feed(&[framed(&[1; 5000]).as_slice(), &second[..10]].concat());
+    let first = reader.next_frame().unwrap().unwrap().as_ptr_range();
+    reader.feed(&second[10..]);
+    let payload = reader.next_frame().unwrap().unwrap();
+    assert_eq!(payload, [2; 5000]);
+    assert_eq!(payload.as_ptr(), first.end.wrapping_add(4), "right behind the first and its own header");
 }
 
 #[test]
@@ -88,13 +104,13 @@ fn an_announcement_alone_takes_no_more_than_the_trusted_size() {
     let mut received = 4;
     for _ in 0..20 {
         assert_eq!(reader.next_frame(), Ok(None));
-        let spare = reader.spare(1).len();
+        let spare = room(&mut reader, 1);
         assert!(
             received + spare <= FrameReader::TRUSTED_BYTES.max(2 * received),
             "{spare} spare after {received}"
         );
         let arriving = spare.min(500_000);
-        reader.filled(arriving);
+        reader.feed(&vec![0; arriving]);
         received += arriving;
     }
 }
@@ -105,21 +121,21 @@ fn the_memory_of_a_huge_frame_is_given_back() {
     let mut reader = FrameReader::new(huge.len());
     reader.feed(&framed(&huge));
     assert_eq!(reader.next_frame().unwrap().unwrap(), huge);
-    assert!(reader.spare(1).len() <= FrameReader::IDLE_BYTES);
+    assert!(room(&mut reader, 1) <= FrameReader::IDLE_BYTES);
 
     reader.feed(&[framed(&huge), framed(b"next")[..5].to_vec()].concat());
     assert_eq!(reader.next_frame().unwrap().unwrap(), huge);
-    assert!(reader.spare(1).len() <= FrameReader::IDLE_BYTES, "also when the next has begun");
+    assert!(room(&mut reader, 1) <= FrameReader::IDLE_BYTES, "also when the next has begun");
     reader.feed(b"ext");
     assert_eq!(reader.next_frame(), Ok(Some(b"next".as_slice())));
 }
 
 #[test]
-#[should_panic(expected = "more bytes were filled in than there was room")]
-fn filling_in_more_than_there_was_room_is_a_bug_of_the_caller() {
+#[should_panic(expected = "bytes that had been received were taken away")]
+fn taking_away_what_was_received_is_a_bug_of_the_caller() {
     let mut reader = FrameReader::new(100);
-    let room = reader.spare(1).len();
-    reader.filled(room + 1);
+    reader.feed(b"abc");
+    reader.receive(1, Vec::clear);
 }
 
 #[test]
@@ -158,10 +174,8 @@ proptest! {
         let mut rest = stream.as_slice();
         let mut cuts = cuts.into_iter().cycle();
         while !rest.is_empty() {
-            let spare = reader.spare(1);
-            let count = cuts.next().unwrap().min(spare.len()).min(rest.len());
-            spare[..count].copy_from_slice(&rest[..count]);
-            reader.filled(count);
+            let count = cuts.next().unwrap().min(room(&mut reader, 1)).min(rest.len());
+            reader.feed(&rest[..count]);
             rest = &rest[count..];
             while let Some(payload) = reader.next_frame().unwrap() {
                 read.push(payload.to_vec());

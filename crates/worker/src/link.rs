@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use pydeno_wire::frame::{FrameReader, encode_frame};
 use pydeno_wire::message::{HostMessage, WorkerMessage};
 use pydeno_wire::{Budget, EncodeError, Message};
+use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -126,15 +127,11 @@ impl Link {
 
     fn fill(&mut self, flags: RecvFlags) -> io::Result<()> {
         loop {
-            match recv(&self.socket, self.reader.spare(1), flags) {
+            match self.reader.receive(1, |buffer| recv(&self.socket, spare_capacity(buffer), flags)) {
                 Ok((0, _)) if self.outlived => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok((0, _)) => hung_up(),
-                Ok((received, _)) => {
-                    self.reader.filled(received);
-                    return Ok(());
-                }
+                Ok(_) | Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(()),
                 Err(errno) => return Err(errno.into()),
             }
         }
