@@ -3,15 +3,25 @@
 //! On the blocking path the caller sleeps while its worker runs and the other way round, so both fit one core, and waking
 //! somebody there costs a few microseconds where waking an idle core costs tens. The scheduler does not know that: on a
 //! machine with an idle core it moves whoever wakes there. So the worker follows its caller from call to call, and where
-//! the caller was seen to be moved it is held for as long as it sleeps, and no longer: what it does between, and the
-//! threads that it starts, run wherever they may. A wait that turns out to be long lets both go, so that neither holds up
-//! others on that core.
+//! the caller was seen to be moved it does not fall asleep at first: it gives the core to the worker and is still there when
+//! that has answered. One that has to sleep after all is held for as long as it does, and no longer: what it does between,
+//! and the threads that it starts, run wherever they may. A wait that turns out to be long lets both go, so that neither
+//! holds up others on that core.
+
+use std::time::Duration;
 
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
 
-/// Holding the caller costs two system calls a wait, so now and then a wait shows whether it is still needed.
+use crate::clock::Nanos;
+
+/// Where the core is shared with others, somebody who sleeps has it back sooner than somebody who gives it away; so now and
+/// then a wait shows whether there still is an idle one.
 const WAITS_BETWEEN_LOOKS: u8 = 250;
+/// How often the core is given away in one wait. The second time is for a scheduler that did not take the first.
+const HAND_OVERS: u8 = 2;
+/// A core that comes back later than this had other work, or the wait is no short one.
+const SOON: Duration = Duration::from_millis(1);
 
 /// Where one worker is allowed to run, as last set, and what the scheduler does to its caller.
 #[derive(Debug, Default)]
@@ -21,6 +31,8 @@ pub(crate) struct Placement {
     /// Whether the caller woke on another core than it fell asleep on, when it was last free to.
     caller_moves: bool,
     waits: u8,
+    /// How often the core may still be given away in this wait.
+    hand_overs: u8,
 }
 
 /// The calling thread, held on its core until this is dropped.
@@ -30,23 +42,51 @@ pub(crate) struct Held {
 }
 
 impl Placement {
-    /// Before the calling thread sleeps: moves the worker to its core, and holds the thread there if it would be moved. A
-    /// hint: where the kernel refuses, nothing is tried again.
-    pub(crate) fn together(&mut self, worker: Pid) -> Option<Held> {
+    /// Before the calling thread waits: moves the worker to its core. A hint: where the kernel refuses, nothing is tried again.
+    pub(crate) fn together(&mut self, worker: Pid) {
+        self.hand_overs = 0;
         let here = sched_getcpu();
         if self.refused || here >= CpuSet::MAX_CPU {
-            return None;
+            return;
         }
-        let mut only = CpuSet::new();
-        only.set(here);
         if self.pinned != Some(here) {
+            let mut only = CpuSet::new();
+            only.set(here);
             self.refused = sched_setaffinity(Some(worker), &only).is_err();
             self.pinned = Some(here);
         }
         self.waits = (self.waits + 1) % WAITS_BETWEEN_LOOKS;
+        if self.caller_moves && self.waits != 0 {
+            self.hand_overs = HAND_OVERS;
+        }
+    }
+
+    /// Whether the calling thread looks for its answer, and [hands its core over](Self::hand_over), before it sleeps.
+    pub(crate) fn does_not_sleep(&self) -> bool {
+        self.hand_overs > 0
+    }
+
+    /// Lets whoever waits for this core have it: the worker, which was just told something. False when that was not done,
+    /// because it was done often enough.
+    pub(crate) fn hand_over(&mut self) -> bool {
+        let Some(left) = self.hand_overs.checked_sub(1) else { return false };
+        self.hand_overs = left;
+        let before = Nanos::now();
+        sched_yield();
+        if Nanos::now().since(before) > SOON {
+            self.hand_overs = 0;
+            self.caller_moves = false;
+        }
+        true
+    }
+
+    /// Before the calling thread sleeps: holds it where it would be moved.
+    pub(crate) fn hold(&self) -> Option<Held> {
         if !self.caller_moves || self.waits == 0 {
             return None;
         }
+        let mut only = CpuSet::new();
+        only.set(self.pinned?);
         let before = sched_getaffinity(None).ok()?;
         if before.count() == 1 {
             return None;
@@ -90,9 +130,11 @@ mod tests {
         let worker = Pid::from_child(&child);
         let before = sched_getaffinity(None).unwrap();
         let mut placement = Placement::default();
-        assert!(placement.together(worker).is_none(), "nothing is held before it was seen to be moved");
+        placement.together(worker);
+        assert!(placement.hold().is_none(), "nothing is held before it was seen to be moved");
         placement.caller_moves = true;
-        let held = placement.together(worker);
+        placement.together(worker);
+        let held = placement.hold();
         assert_eq!(held.is_some(), before.count() > 1);
         assert_eq!(sched_getaffinity(None).unwrap().count(), 1);
         assert_eq!(sched_getaffinity(Some(worker)).unwrap().count(), 1);

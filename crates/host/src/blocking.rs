@@ -99,11 +99,9 @@ impl Evaluation<'_, '_> {
                 continue;
             }
             let worker = self.runtime.watch.pid();
-            self.held = self.link()?.placement.together(worker);
+            self.link()?.placement.together(worker);
             self.write()?;
             self.read()?;
-            let held = self.held.take();
-            self.link()?.placement.woke(held);
         }
     }
 
@@ -177,16 +175,40 @@ impl Evaluation<'_, '_> {
 
     /// Waits for bytes of the worker.
     fn read(&mut self) -> Result<(), Error> {
-        let runtime = self.runtime;
-        loop {
-            match self.link()?.read(RecvFlags::empty()).map_err(|_| runtime.lost())? {
-                Ok(_) => {
-                    self.reads = self.reads.wrapping_add(1);
-                    if self.reads.is_multiple_of(TALKATIVE) {
-                        runtime.supervisor.monitor().ensure_awake();
-                    }
+        if self.link()?.placement.does_not_sleep() {
+            loop {
+                if self.has_read(RecvFlags::DONTWAIT)?.is_ok() {
                     return Ok(());
                 }
+                if !self.link()?.placement.hand_over() {
+                    break;
+                }
+            }
+        }
+        self.held = self.link()?.placement.hold();
+        self.read_asleep()?;
+        let held = self.held.take();
+        self.link()?.placement.woke(held);
+        Ok(())
+    }
+
+    /// Reads what is there, or says why nothing was.
+    fn has_read(&mut self, flags: RecvFlags) -> Result<Result<(), Errno>, Error> {
+        let runtime = self.runtime;
+        let read = self.link()?.read(flags).map_err(|_| runtime.lost())?;
+        if read.is_ok() {
+            self.reads = self.reads.wrapping_add(1);
+            if self.reads.is_multiple_of(TALKATIVE) {
+                runtime.supervisor.monitor().ensure_awake();
+            }
+        }
+        Ok(read.map(|_| ()))
+    }
+
+    fn read_asleep(&mut self) -> Result<(), Error> {
+        loop {
+            match self.has_read(RecvFlags::empty())? {
+                Ok(()) => return Ok(()),
                 Err(Errno::AGAIN) => self.wait(PollFlags::IN)?,
                 Err(_) => {
                     self.look_after_the_caller()?;

@@ -9,8 +9,15 @@ const WAIT: Duration = Duration::from_millis(50);
 /// A lock whose wait can be given up.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    taken: Mutex<bool>,
+    state: Mutex<State>,
     freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    taken: bool,
+    /// How many threads wait. Where none does, nobody is to be woken, which would be a system call in every evaluation.
+    waiting: usize,
 }
 
 /// A turn; the next begins when it is dropped.
@@ -20,38 +27,45 @@ pub(crate) struct Turn<'a>(&'a Turns);
 impl Turns {
     /// Waits for a turn. `go_on` is asked now and then, with nothing locked; the error is its own.
     pub(crate) fn wait<E>(&self, mut go_on: impl FnMut() -> Result<(), E>) -> Result<Turn<'_>, E> {
-        let mut taken = self.lock();
-        while *taken {
+        let mut state = self.lock();
+        while state.taken {
+            state.waiting += 1;
             let (guard, waited) =
-                self.freed.wait_timeout(taken, WAIT).unwrap_or_else(PoisonError::into_inner);
-            taken = guard;
-            if waited.timed_out() && *taken {
-                drop(taken);
+                self.freed.wait_timeout(state, WAIT).unwrap_or_else(PoisonError::into_inner);
+            state = guard;
+            state.waiting -= 1;
+            if waited.timed_out() && state.taken {
+                drop(state);
                 go_on()?;
-                taken = self.lock();
+                state = self.lock();
             }
         }
-        *taken = true;
+        state.taken = true;
         Ok(Turn(self))
     }
 
     /// A turn, if it is nobody's.
     pub(crate) fn take(&self) -> Option<Turn<'_>> {
-        let mut taken = self.lock();
-        let free = !*taken;
-        *taken = true;
+        let mut state = self.lock();
+        let free = !state.taken;
+        state.taken = true;
         free.then(|| Turn(self))
     }
 
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        *self.0.lock() = false;
-        self.0.freed.notify_one();
+        let mut state = self.0.lock();
+        state.taken = false;
+        let somebody_waits = state.waiting > 0;
+        drop(state);
+        if somebody_waits {
+            self.0.freed.notify_one();
+        }
     }
 }
 
