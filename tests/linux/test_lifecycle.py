@@ -512,6 +512,19 @@ def test_siblings_do_not_share_their_random_numbers() -> None:
         assert one.eval(code) != two.eval(code)
 
 
+def test_what_a_script_does_to_its_world_stays_in_its_worker() -> None:
+    look = "[typeof left, Object.isFrozen(Array.prototype), Math.max(1, 2), ({}).left ?? null]"
+    with IsolatedRuntime() as one, IsolatedRuntime() as two:
+        one.eval(
+            "var left = 1; Object.prototype.left = 1; Object.freeze(Array.prototype); Math.max = () => 'mine'"
+        )
+        assert one.eval(look) == ["number", True, "mine", 1]
+        # A sibling that was forked before, and one that is forked now.
+        assert two.eval(look) == ["undefined", False, 2, None]
+        with IsolatedRuntime() as three:
+            assert three.eval(look) == ["undefined", False, 2, None]
+
+
 def test_a_worker_that_was_killed_while_it_waited_to_be_needed_is_replaced() -> None:
     with IsolatedRuntime() as rt:
         stat = Path(f"/proc/{rt.worker_pid}/stat").read_text(encoding="ascii")

@@ -182,3 +182,36 @@ fn forks_of_one_template_draw_numbers_of_their_own_also_from_a_function_that_was
         String::new()
     });
 }
+
+#[test]
+fn a_guest_cannot_tell_an_isolate_that_was_warmed_up() {
+    const LOOK: &str = "(() => {
+        const owner = object => Reflect.ownKeys(object)
+            .map(key => String(key) + ':' + JSON.stringify(Object.getOwnPropertyDescriptor(object, key))).sort();
+        const thrown = () => { try { null.x } catch (error) { return error.stack } };
+        const found = [globalThis, Object.prototype, Array.prototype, Function.prototype, Error, Symbol].map(owner);
+        return JSON.stringify([found, thrown(), new Error('x').stack, Math.random(), Math.random()]);
+    })()";
+    let look = |is_warm: bool, before: &str| {
+        in_fork(|| {
+            let engine = Engine::load().expect("the tests need JavaScriptCore");
+            engine.initialise(Tier::Off).expect("it starts");
+            let random = RandomSource::Seed(7);
+            let options = IsolateOptions { for_forks: true, random, ..IsolateOptions::default() };
+            let isolate = Isolate::new(engine, &options).expect("an isolate can be made");
+            if is_warm {
+                isolate.warm_up();
+            }
+            value(&isolate, before);
+            in_fork(|| {
+                isolate.go_on_in_fork(None).expect("it goes on");
+                if is_warm {
+                    isolate.warm_up();
+                }
+                text(&isolate, LOOK)
+            })
+        })
+    };
+    assert_eq!(look(true, ""), look(false, ""));
+    assert_ne!(look(true, "Math.random()"), look(true, ""), "a control: what a script does is seen");
+}

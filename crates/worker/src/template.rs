@@ -27,13 +27,14 @@ pub(crate) struct Template {
 
 impl Template {
     /// Confines this process and does on `socket` what the host asks of a worker, until it hangs up; `None` if a layer is
-    /// missing that must not be. `keep` is what the process uses besides.
+    /// missing that must not be. `keep` is what the process uses besides, and `world` what it has made so far.
     pub(crate) fn make(
         engine: &'static Engine,
         descriptors: &EngineDescriptors,
         keep: &[BorrowedFd<'_>],
         socket: OwnedFd,
         order: &Order<'_>,
+        world: Option<Isolate>,
     ) -> io::Result<Option<Self>> {
         let keep: Vec<BorrowedFd<'_>> =
             descriptors.iter().chain(keep.iter().copied()).chain([socket.as_fd()]).collect();
@@ -43,7 +44,7 @@ impl Template {
         let make = || {
             let options =
                 IsolateOptions { surface: order.surface, for_forks: true, ..IsolateOptions::default() };
-            Isolate::new(engine, &options).map_err(io::Error::other)
+            world.map_or_else(|| Isolate::new(engine, &options).map_err(io::Error::other), Ok)
         };
         let Some((isolate, start)) = introduce(engine, &mut link, applied, order, make)? else {
             return Ok(None);

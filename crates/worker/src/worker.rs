@@ -63,16 +63,26 @@ impl Order<'_> {
     }
 }
 
+/// What a worker begins with.
+pub(crate) enum Origin {
+    /// It makes a world itself.
+    Nothing,
+    /// A world that came with the fork and in which nothing has run.
+    World(Isolate),
+    /// A world that came with the fork and in which a bootstrap script has run.
+    Template(Template),
+}
+
 /// Becomes a worker: never returns to the zygote's code.
 pub(crate) fn run(
     engine: &'static Engine,
     descriptors: &mut EngineDescriptors,
     socket: OwnedFd,
     order: &Order<'_>,
-    template: Option<Template>,
+    origin: Origin,
 ) -> ! {
     // A panic must not unwind into the zygote's code; that it happened is all that the host can be told.
-    let served = AssertUnwindSafe(|| confine_and_serve(engine, descriptors, socket, order, template));
+    let served = AssertUnwindSafe(|| confine_and_serve(engine, descriptors, socket, order, origin));
     process::exit(match catch_unwind(served) {
         Ok(Ok(())) => 0,
         Ok(Err(_)) => FAILED,
@@ -85,22 +95,29 @@ fn confine_and_serve(
     descriptors: &mut EngineDescriptors,
     socket: OwnedFd,
     order: &Order<'_>,
-    template: Option<Template>,
+    origin: Origin,
 ) -> io::Result<()> {
     descriptors.separate()?;
     let keep: Vec<BorrowedFd<'_>> = descriptors.iter().chain([socket.as_fd()]).collect();
     let request = order.request(&keep, pydeno_sandbox::Limits::default());
-    let applied = match &template {
-        None => process::confine(&request),
-        Some(template) => process::confine_in_fork(&request, template.report()),
+    let applied = match &origin {
+        Origin::Nothing | Origin::World(_) => process::confine(&request),
+        Origin::Template(template) => process::confine_in_fork(&request, template.report()),
     };
     let mut link = Link::new(socket);
-    let make = || match template {
-        None => {
+    let make = || match origin {
+        Origin::Nothing => {
             let options = IsolateOptions { surface: order.surface, ..IsolateOptions::default() };
-            Isolate::new(engine, &options).map(|isolate| (isolate, false)).map_err(io::Error::other)
+            let isolate = Isolate::new(engine, &options).map_err(io::Error::other)?;
+            isolate.warm_up();
+            Ok((isolate, false))
         }
-        Some(template) => Ok((template.into_isolate(), true)),
+        Origin::World(isolate) => {
+            isolate.go_on_in_fork(Some(RandomSource::System)).map_err(io::Error::other)?;
+            isolate.warm_up();
+            Ok((isolate, false))
+        }
+        Origin::Template(template) => Ok((template.into_isolate(), true)),
     };
     let Some(((isolate, is_from_template), start)) = introduce(engine, &mut link, applied, order, make)?
     else {

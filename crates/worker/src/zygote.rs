@@ -1,6 +1,7 @@
 //! The zygote: an initialised engine that forks workers.
 //!
-//! It has one thread, an empty environment and no secrets; it never sees guest code. It ends when the host does, and
+//! It has one thread, an empty environment and no secrets; it never sees guest code. With the JIT off it also makes the
+//! world that each of its forks begins with. It ends when the host does, and
 //! its workers end with it. One that becomes a [template](Template) has no more and is confined.
 
 use std::collections::{HashMap, VecDeque};
@@ -9,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use pydeno_engine::{Engine, Features, Surface, Tier};
+use pydeno_engine::{Engine, Features, Isolate, IsolateError, IsolateOptions, Surface, Tier};
 use pydeno_sandbox::Layer;
 use pydeno_wire::message::BUILD;
 use pydeno_wire::message::{ExitStatus, SandboxMode, ZygoteReply, ZygoteRequest};
@@ -28,7 +29,7 @@ use rustix::process::{
 use crate::engine_descriptors::EngineDescriptors;
 use crate::process::{Side, ThreadCount, fork};
 use crate::template::Template;
-use crate::worker::{self, Order};
+use crate::worker::{self, Order, Origin};
 
 /// Ends of workers that nobody has asked about yet; older ones are forgotten.
 const REMEMBERED_ENDS: usize = 4096;
@@ -60,18 +61,42 @@ pub(crate) fn run(tier: &str, webassembly: bool) -> io::Result<()> {
     }
     let descriptors = EngineDescriptors::find()?;
     raise_open_files();
+    let surface = if webassembly { Surface::GuestWithWebAssembly } else { Surface::Guest };
+    let world = match world_of_forks(engine, tier, surface) {
+        Ok(world) => world,
+        Err(error) => {
+            return reply(control, &ZygoteReply::EngineUnavailable { reason: error.to_string() }, None);
+        }
+    };
     let library = engine.library().to_owned();
     reply(control, &ZygoteReply::Listening { build: BUILD.to_owned(), engine: library }, None)?;
-    let surface = if webassembly { Surface::GuestWithWebAssembly } else { Surface::Guest };
-    let mut zygote = Zygote::new(engine, surface, descriptors, control)?;
+    let mut zygote = Zygote::new(engine, surface, world, descriptors, control)?;
     let served = zygote.serve();
     zygote.end_workers();
     served
 }
 
+/// A world in which nothing of a guest has run, for each fork to begin with: making one takes as long as the rest of a
+/// worker's start. A compiler's threads would be lost in a fork, so in other tiers each worker makes its own.
+fn world_of_forks(
+    engine: &'static Engine,
+    tier: Tier,
+    surface: Surface,
+) -> Result<Option<Isolate>, IsolateError> {
+    let options = IsolateOptions { surface, for_forks: true, ..IsolateOptions::default() };
+    if tier != Tier::Off {
+        return Ok(None);
+    }
+    let world = Isolate::new(engine, &options)?;
+    world.warm_up();
+    Ok(Some(world))
+}
+
 struct Zygote<'a> {
     engine: &'static Engine,
     surface: Surface,
+    /// What forks begin with, in the tier that allows it.
+    world: Option<Isolate>,
     descriptors: EngineDescriptors,
     control: BorrowedFd<'a>,
     epoll: OwnedFd,
@@ -91,6 +116,7 @@ impl<'a> Zygote<'a> {
     fn new(
         engine: &'static Engine,
         surface: Surface,
+        world: Option<Isolate>,
         descriptors: EngineDescriptors,
         control: BorrowedFd<'a>,
     ) -> io::Result<Self> {
@@ -99,6 +125,7 @@ impl<'a> Zygote<'a> {
         Ok(Self {
             engine,
             surface,
+            world,
             descriptors,
             control,
             epoll,
@@ -203,6 +230,7 @@ impl<'a> Zygote<'a> {
         }
         let parent = getppid().ok_or_else(|| io::Error::other("the host is in another process namespace"))?;
         self.prove(sandbox);
+        let world = self.world.take();
         let order = Order {
             parent,
             sandbox,
@@ -211,7 +239,7 @@ impl<'a> Zygote<'a> {
             kill_proof: self.kill_proof(sandbox),
         };
         let keep = [self.control, self.epoll.as_fd(), self.threads.descriptor()];
-        self.template = Template::make(self.engine, &self.descriptors, &keep, socket, &order)?;
+        self.template = Template::make(self.engine, &self.descriptors, &keep, socket, &order, world)?;
         if self.template.is_none() {
             return Ok(false);
         }
@@ -242,11 +270,15 @@ impl<'a> Zygote<'a> {
                     // Whether this worked is for the host to see, who asks the kernel.
                     let _ = rustix::io::write(&group, b"0");
                 }
-                let template = self.template.take();
+                let origin = match (self.template.take(), self.world.take()) {
+                    (Some(template), _) => Origin::Template(template),
+                    (None, Some(world)) => Origin::World(world),
+                    (None, None) => Origin::Nothing,
+                };
                 let Self { engine, surface, kill_proof, .. } = self;
                 let kill_proof = kill_proof.as_ref().filter(|_| sandbox != SandboxMode::Off);
                 let order = Order { parent, sandbox, empty_root, surface: *surface, kill_proof };
-                worker::run(engine, &mut self.descriptors, socket, &order, template)
+                worker::run(engine, &mut self.descriptors, socket, &order, origin)
             }
             Ok(Side::Parent { child }) => child,
             Err(error) => return self.refuse(&format!("fork: {error}")),
