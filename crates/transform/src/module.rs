@@ -9,7 +9,7 @@ use oxc_ast::ast::{
     Declaration, ExportAllDeclaration, ExportDeclaration, ExportDefaultDeclaration,
     ExportDefaultDeclarationKind, ExportFromDeclaration, ExportNamedDeclaration, Expression,
     IdentifierReference, ImportAttributeKey, ImportDeclaration, ImportDeclarationSpecifier, ModuleExportName,
-    Program, Statement, StringLiteral, WithClause,
+    Program, Statement, StringLiteral, WithClause, WithClauseKeyword,
 };
 use oxc_ast_visit::Visit;
 use oxc_ecmascript::BoundNames;
@@ -194,6 +194,12 @@ impl Rewriter<'_, '_> {
     /// The index of a request; one for each pair of specifier and attributes.
     fn request(&mut self, source: &StringLiteral<'_>, with: Option<&WithClause<'_>>) -> usize {
         let specifier = self.text(source);
+        if let Some(with) = with
+            && with.keyword == WithClauseKeyword::Assert
+        {
+            // The parser takes it; the language has given it up, and the engine does not know it.
+            self.fail(ErrorKind::Syntax, "import attributes begin with `with` and not with `assert`", with);
+        }
         let mut attributes = Vec::new();
         for attribute in with.iter().flat_map(|with| &with.with_entries) {
             let key = match &attribute.key {

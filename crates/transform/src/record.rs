@@ -37,9 +37,9 @@ use crate::{Position, PositionMap};
 ///
 /// # What differs from the language
 ///
-/// Direct `eval` in a module does not see imports by name, and sees the parameters. `arguments` at the top level is an
-/// object, where a module has none. An async generator hands out its results as objects, on which a guest that changes
-/// `Object.prototype.then` is asked for that.
+/// Direct `eval` in a module does not see imports by name, and sees the parameters and a `new.target`. `arguments` at the
+/// top level is an object, where a module has none. An async generator hands out its results as objects, on which a guest
+/// that changes `Object.prototype.then` is asked for that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
     /// The script whose value is the function.

@@ -167,6 +167,8 @@ fn what_no_module_may_be_is_refused_with_its_position() {
         ("1\nnew.target", at(2, 1)),
         ("export {'\\ud800' as x} from 'y'", at(1, 9)),
         ("import x from 'y' with {a: '1', a: '2'}", at(1, 33)),
+        ("import x from 'y' assert {type: 'json'}", at(1, 26)),
+        ("export * from 'y' assert {}", at(1, 26)),
         ("{ import x from 'y' }", at(1, 3)),
         ("{ export let x }", at(1, 3)),
     ];
