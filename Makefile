@@ -80,7 +80,7 @@ notebook: $(VENV)/.installed $(VENV)/.docs-tools ## run examples/notebook.ipynb 
 	@$(BIN)/python scripts/run_notebook.py --write examples/notebook.ipynb
 
 .PHONY: test262
-test262: $(VENV)/.installed $(VENV)/.dev-tools $(VENV)/.test262 ## all conformance tests, in a worker and in the engine without pydeno (half an hour)
+test262: $(VENV)/.installed $(VENV)/.dev-tools $(VENV)/.test262 $(VENV)/.jsc ## all conformance tests, in a worker and in the engine without pydeno (half an hour)
 	@mkdir -p out
 	@$(BIN)/python tests/test262/run.py --json out/test262.json
 
@@ -109,6 +109,11 @@ $(VENV)/.docs-tools: requirements-docs.txt $(VENV)/.demo-tools
 $(VENV)/.test262: scripts/fetch_test262.py $(VENV)/.created
 	@echo "==> fetching test262, the conformance tests of ECMAScript"
 	@$(BIN)/python scripts/fetch_test262.py $(VENV)/test262
+	@touch $@
+
+$(VENV)/.jsc: scripts/fetch_jsc.py $(VENV)/.created
+	@echo "==> fetching the engine's own shell"
+	@$(BIN)/python scripts/fetch_jsc.py $(VENV)/jsc
 	@touch $@
 
 ORACLE := tests/oracle/package.json tests/oracle/package-lock.json tests/oracle/.npmrc

@@ -1,23 +1,22 @@
-"""The three ways to run a scenario: in pydeno's worker, in the library without pydeno, in the engine's own shell."""
+"""The ways to run a scenario: in pydeno's worker, in the library without pydeno, in the engine's own shell."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 from dataclasses import dataclass
-from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
 from pydeno import ConversionError, IsolatedRuntime, JavaScriptError, PydenoError, RuntimeConfig
 
-from .suite import Scenario
+from .suite import Scenario, Suite
 
 #: How long one scenario may run, in seconds.
 TIME_LIMIT = 20.0
@@ -65,10 +64,11 @@ def judge(scenario: Scenario, thrown: tuple[str, str] | None, outcome: str) -> V
 class Worker:
     """A confined worker of its own for each scenario, as users get it.
 
-    `bootstrap` is a script that runs before the scenario.
+    It loads what tests import from their suite. `bootstrap` is a script that runs before the scenario.
     """
 
-    def __init__(self, bootstrap: str | None = None, timeout: float = TIME_LIMIT) -> None:
+    def __init__(self, suite: Suite, bootstrap: str | None = None, timeout: float = TIME_LIMIT) -> None:
+        self._suite = suite
         self._config = RuntimeConfig(timeout=timeout, bootstrap=bootstrap)
 
     def run(self, scenario: Scenario) -> Verdict:
@@ -76,8 +76,13 @@ class Worker:
         try:
             with IsolatedRuntime(self._config) as runtime:
                 runtime.eval(scenario.harness)
+                if scenario.imports:
+                    runtime.set_module_loader(self._suite.file)
                 try:
-                    runtime.eval(scenario.source)
+                    if scenario.is_module:
+                        runtime.eval_module(scenario.source, name=scenario.path, language="js")
+                    else:
+                        runtime.eval(scenario.source, name=scenario.path)
                 except JavaScriptError as error:
                     # An object of a class that the harness makes is no `Error` to pydeno.
                     name = error.name or ("Test262Error" if isinstance(error.value, dict) else "")
@@ -151,24 +156,31 @@ def _ask(shell: subprocess.Popen[str], line: str) -> str:
 class Jsc:
     """`jsc`, the shell that WebKit builds for its own tests (Debian: `libjavascriptcoregtk-4.0-bin`)."""
 
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str, suite: Suite) -> None:
         self._program = program
+        self._suite = suite
         self._folder = tempfile.TemporaryDirectory(prefix="pydeno-test262-")
-        self._harness = cache(self._write_harness)
+        self._lock = threading.Lock()
+        self._harnesses: dict[str, Path] = {}
+        self._copied: set[Path] = set()
 
     def run(self, scenario: Scenario) -> Verdict:
         """Run a scenario in a process of its own."""
-        folder = Path(self._folder.name)
-        test = folder / f"{threading.get_ident()}.js"
-        test.write_bytes(scenario.source.encode())
-        files = [str(self._harness(scenario.harness)), str(test)]
+        with self._lock:
+            harness, folder = self._harness(scenario.harness), self._beside(scenario)
+        if scenario.is_module:
+            files = [str(harness), f"--module-file={folder / Path(scenario.path).name}"]
+        else:
+            test = folder / f"pydeno-{threading.get_ident()}.js"
+            test.write_bytes(scenario.source.encode())
+            files = [str(harness), str(test)]
         try:
             finished = subprocess.run(
                 [self._program, *files],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=TIME_LIMIT,
-                env=ENVIRONMENT,
+                env=ENVIRONMENT | {"LD_LIBRARY_PATH": str(Path(self._program).resolve().parent)},
                 check=False,
             )
         except subprocess.TimeoutExpired:
@@ -188,9 +200,60 @@ class Jsc:
         """Remove its files."""
         self._folder.cleanup()
 
-    def _write_harness(self, harness: str) -> Path:
-        file = Path(self._folder.name) / f"harness-{sha256(harness.encode()).hexdigest()[:16]}.js"
-        # The shell runs what promises are waiting for after its last script.
-        tell = '{ const write = print; $tell = (outcome) => write("outcome: " + outcome); }\n'
-        file.write_text(harness and harness + tell, encoding="utf-8")
+    def _harness(self, harness: str) -> Path:
+        file = self._harnesses.get(harness)
+        if file is None:
+            file = Path(self._folder.name) / f"harness-{len(self._harnesses)}.js"
+            # The shell runs what promises are waiting for after its last script.
+            tell = '{ const write = print; $tell = (outcome) => write("outcome: " + outcome); }\n'
+            file.write_text(harness and harness + tell, encoding="utf-8")
+            self._harnesses[harness] = file
         return file
+
+    def _beside(self, scenario: Scenario) -> Path:
+        """The folder of our own for a test, with a copy of what it may import."""
+        if not scenario.imports:
+            return Path(self._folder.name)
+        within = Path(scenario.path).parent
+        folder = Path(self._folder.name) / within
+        if within not in self._copied:
+            self._copied.add(within)
+            shutil.copytree(self._suite.tests / within, folder, dirs_exist_ok=True)
+        return folder
+
+
+class Recorded:
+    """What the shell has said about tests of modules when it was last asked, for where it is not at hand."""
+
+    FAILURES = Path(__file__).parent / "shell_failures.txt"
+
+    def __init__(self) -> None:
+        self._failures = frozenset(self.FAILURES.read_text(encoding="utf-8").splitlines())
+
+    def run(self, scenario: Scenario) -> Verdict:
+        """Look a scenario up."""
+        failed = scenario.name in self._failures
+        return Verdict(not failed, "failed when it was last run" if failed else "")
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class WithoutPydeno:
+    """What a worker is compared with: one engine for scripts, and another for what imports.
+
+    The C interface of the library has no loader of modules; the engine's shell has one of its own.
+    """
+
+    def __init__(self, scripts: Engine, modules: Engine) -> None:
+        self._scripts = scripts
+        self._modules = modules
+
+    def run(self, scenario: Scenario) -> Verdict:
+        """Run a scenario in a fresh context."""
+        return (self._modules if scenario.imports else self._scripts).run(scenario)
+
+    def close(self) -> None:
+        """Let both go."""
+        self._scripts.close()
+        self._modules.close()

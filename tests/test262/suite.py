@@ -70,6 +70,16 @@ class Scenario:
         """The test's path and its mode."""
         return f"{self.path} ({self.mode})"
 
+    @property
+    def is_module(self) -> bool:
+        """Whether it is a module, and not a script."""
+        return self.mode == "module"
+
+    @property
+    def imports(self) -> bool:
+        """Whether it is about modules, so that it can only be run where something loads them."""
+        return self.is_module or "dynamic-import" in self.features
+
 
 class Suite:
     """A copy of test262 in a folder."""
@@ -77,23 +87,31 @@ class Suite:
     def __init__(self, root: Path) -> None:
         self._is_of_spidermonkey = (root / "shell.js").is_file()
         self._root = root
-        self._tests = root if self._is_of_spidermonkey else root / "test"
-        if not (self._tests / "language").is_dir():
+        #: The folder that paths of tests begin in.
+        self.tests = (root if self._is_of_spidermonkey else root / "test").resolve()
+        if not (self.tests / "language").is_dir():
             raise FileNotFoundError(f"{root} is no copy of test262: it has no tests of the language")
         self._harness = cache(self._read_harness)
 
     def paths(self) -> list[str]:
         """Every test, by its path."""
         return sorted(
-            str(file.relative_to(self._tests))
+            str(file.relative_to(self.tests))
             for part in PARTS
-            for file in (self._tests / part).rglob("*.js")
+            for file in (self.tests / part).rglob("*.js")
             if file.name not in {"shell.js", "browser.js"} and not file.stem.endswith("_FIXTURE")
         )
 
+    def file(self, name: str) -> str | None:
+        """The text of a file by its path, which a test may import; `None` for one that is not there."""
+        file = (self.tests / name).resolve()
+        if not file.is_relative_to(self.tests) or not file.is_file():
+            return None
+        return file.read_bytes().decode("utf-8")
+
     def scenarios(self, path: str) -> Iterator[Scenario]:
         """A test in each mode that it asks for."""
-        source = (self._tests / path).read_bytes().decode("utf-8")
+        source = (self.tests / path).read_bytes().decode("utf-8")
         found = _FRONT_MATTER.search(source)
         if found is None:
             raise ValueError(f"{path} has no front matter")
@@ -108,12 +126,12 @@ class Suite:
         else:
             files = ("assert.js", "sta.js", *(metadata.get("includes") or ()))
             harness = HOST + "".join(self._harness(Path(file)) for file in files)
-        if flags.isdisjoint({"raw"}) and negative is None:
+        if flags.isdisjoint({"raw", "module"}) and negative is None:
             # The value of a script is not what is tested, and not every value leaves a worker.
             source += "\n;undefined;\n"
         hook = _HOST_HOOK.search(source) or _HOST_HOOK.search(harness)
         features = frozenset(metadata.get("features") or ())
-        needs = "modules" if "module" in flags else f"$262.{hook[1]}" if hook else "".join(ABSENT & features)
+        needs = f"$262.{hook[1]}" if hook else "".join(ABSENT & features)
         for mode in _modes(flags):
             yield Scenario(
                 path,

@@ -5,13 +5,14 @@ Everything is run by `make test262`; here a sample of it, and what shows that a 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from .engines import Engine, Library, Verdict, Worker
-from .reasons import REASONS
+from .engines import Engine, Library, Recorded, Verdict, WithoutPydeno, Worker
+from .reasons import REASONS, reason_for
 from .run import DEFAULT_SUITE, Comparison, Tally, compare
 from .suite import Scenario, Suite
 
@@ -19,6 +20,8 @@ from .suite import Scenario, Suite
 EVERY = 73
 #: The same among the tests of what is removed.
 EVERY_REMOVED, REMOVED = 13, ("SharedArrayBuffer", "Atomics")
+#: The same among the tests of modules.
+EVERY_IMPORT, IMPORTS = 7, ("/module-code/", "/import/", "/export/", "/import.meta/", "/dynamic-import/")
 #: What the engine does not have, and thousands of code points one by one.
 LEFT_OUT = ("Temporal", "property-escapes/generated")
 DIFFERENCES = Path(__file__).parent / "differences.txt"
@@ -50,22 +53,47 @@ TESTS = {
     "never.js": ("flags: [async]", "new Promise(() => {})"),
     "rejected.js": ("flags: [async]", "Promise.reject(new TypeError('no')).then($DONE, $DONE)"),
     "symbol.js": ("", "Symbol('the value of a test is not what is tested')"),
-    "module.js": ("flags: [module]", "import './passes.js'"),
+    "module.js": (
+        "flags: [module]",
+        """import { one } from './one_FIXTURE.js'; import json from './two_FIXTURE.json' with { type: 'json' };
+        assert(one === 1); assert(json.two === 2); assert(this === undefined)""",
+    ),
+    "module_later.js": (
+        "flags: [module, async]",
+        "const { one } = await import('./one_FIXTURE.js'); assert(one === 1); $DONE()",
+    ),
+    "module_never.js": ("flags: [module, async]", "await new Promise(() => {}); $DONE()"),
+    "module_fails.js": ("flags: [module]", "import './one_FIXTURE.js'; assert(false)"),
+    "module_missing.js": ("flags: [module]", "import './nowhere_FIXTURE.js'"),
+    "module_name.js": (
+        "flags: [module]\nnegative: {phase: resolution, type: SyntaxError}",
+        "import { three } from './one_FIXTURE.js'",
+    ),
+    "module_error.js": ("flags: [module]\nnegative: {phase: parse, type: SyntaxError}", "import 1"),
+    "import.js": (
+        "flags: [async]\nfeatures: [dynamic-import]",
+        "import('./one_FIXTURE.js').then(({ one }) => assert(one === 1)).then($DONE, $DONE)",
+    ),
+    "import_fails.js": (
+        "flags: [async]\nfeatures: [dynamic-import]",
+        "import('./nowhere_FIXTURE.js').then(() => $DONE(), $DONE)",
+    ),
     "hook.js": ("", "$262.createRealm()"),
     "shared.js": ("features: [SharedArrayBuffer]", "new SharedArrayBuffer(8)"),
     "detach.js": ("", "const b = new ArrayBuffer(8); $262.detachArrayBuffer(b); assert(b.byteLength === 0)"),
 }
 PASS = {
     "passes.js", "includes.js", "strict.js", "sloppy.js", "raw.js", "parse.js", "own_error.js", "later.js", "symbol.js",
-    "detach.js",
+    "detach.js", "module.js", "module_later.js", "module_name.js", "module_error.js", "import.js",
 }  # fmt: skip
+FIXTURES = {"one_FIXTURE.js": "export const one = 1", "two_FIXTURE.json": '{"two": 2}'}
 BOTH_MODES = {"passes.js (sloppy)", "passes.js (strict)"}
-NOT_RUN = {"module.js": "modules", "hook.js": "$262.createRealm"}
+NOT_RUN = {"hook.js": "$262.createRealm"}
 
 
 @pytest.fixture(scope="module")
 def library() -> Iterator[Engine]:
-    engine = Library()
+    engine = WithoutPydeno(Library(), Recorded())
     yield engine
     engine.close()
 
@@ -82,13 +110,16 @@ def small(tmp_path: Path) -> Suite:
         (folder / name).write_text(
             f"/*---\ndescription: one\n{metadata}\n---*/\n{source}\n", encoding="utf-8"
         )
+    for name, source in FIXTURES.items():
+        (folder / name).write_text(source, encoding="utf-8")
     return Suite(tmp_path)
 
 
 def sample(suite: Suite) -> list[str]:
     paths = [path for path in suite.paths() if not any(part in path for part in LEFT_OUT)]
     removed = [path for path in paths if any(part in path for part in REMOVED)]
-    return sorted({*paths[::EVERY], *removed[::EVERY_REMOVED]})
+    imports = [path for path in paths if any(part in path for part in IMPORTS)]
+    return sorted({*paths[::EVERY], *removed[::EVERY_REMOVED], *imports[::EVERY_IMPORT]})
 
 
 def by_name(comparisons: Iterator[Comparison]) -> dict[str, Comparison]:
@@ -103,7 +134,7 @@ def test_a_sample_of_test262_differs_from_the_engine_only_where_something_is_rem
         )
     suite = Suite(DEFAULT_SUITE)
     tally = Tally()
-    for comparison in compare(suite, sample(suite), Worker(), library):
+    for comparison in compare(suite, sample(suite), Worker(suite), library):
         tally.add(comparison)
     found = [f"{difference['reason']}: {difference['scenario']}" for difference in tally.differences]
     assert sorted(found) == DIFFERENCES.read_text(encoding="utf-8").splitlines()
@@ -117,13 +148,17 @@ def test_every_expected_difference_has_a_reason_that_is_written_down() -> None:
 
 
 def test_each_kind_of_test_is_judged_as_the_suite_says_on_both_sides(small: Suite, library: Engine) -> None:
-    results = by_name(compare(small, small.paths(), Worker(), library))
+    results = by_name(compare(small, small.paths(), Worker(small), library))
     assert results.keys() >= BOTH_MODES
     for name, result in results.items():
         test = name.partition(" ")[0]
         if test in NOT_RUN:
             assert result.worker is None
             assert result.scenario.needs == NOT_RUN[test]
+        elif result.scenario.imports:
+            # There is no shell here, and its record, which has no such tests, excuses nothing.
+            assert (result.worker and result.worker.passed, result.reason) == (test in PASS, None), name
+            assert result.differs == (test not in PASS)
         elif test == "shared.js":
             assert (result.differs, result.reason) == (True, "shared-memory"), name
         else:
@@ -135,15 +170,28 @@ def test_each_kind_of_test_is_judged_as_the_suite_says_on_both_sides(small: Suit
 def test_a_worker_that_fails_in_another_way_is_not_excused_by_what_a_test_uses(
     small: Suite, library: Engine
 ) -> None:
-    stopped = Worker(bootstrap="globalThis.SharedArrayBuffer = function () { for (;;); }", timeout=0.1)
+    stopped = Worker(small, bootstrap="globalThis.SharedArrayBuffer = function () { for (;;); }", timeout=0.1)
     results = list(compare(small, ["language/shared.js"], stopped, library))
     assert [(result.differs, result.reason) for result in results] == [(True, None), (True, None)]
+
+
+def test_an_import_that_fails_otherwise_is_not_excused_as_one_in_code_from_text(small: Suite) -> None:
+    (scenario,) = small.scenarios("language/module.js")
+    evaluates = dataclasses.replace(scenario, source="eval(\"import('./one_FIXTURE.js')\")")
+    rejected, other = (
+        Verdict(passed=False, ending=ending)
+        for ending in ("rejected: Error: Could not import the module './x.js'.", "rejected: TypeError: no")
+    )
+    passed = Verdict(passed=True, ending="")
+    assert reason_for(evaluates, rejected, passed) == "code-from-text"
+    assert reason_for(evaluates, other, passed) is None
+    assert reason_for(scenario, rejected, passed) is None
 
 
 def test_something_that_is_missing_in_a_worker_is_a_difference_without_a_reason(
     small: Suite, library: Engine
 ) -> None:
-    reduced = Worker(bootstrap="delete ArrayBuffer.prototype.transfer")
+    reduced = Worker(small, bootstrap="delete ArrayBuffer.prototype.transfer")
     results = by_name(compare(small, ["language/detach.js", "language/passes.js"], reduced, library))
     assert {name for name, result in results.items() if result.differs} == {
         "detach.js (sloppy)",
@@ -160,5 +208,5 @@ def test_something_that_a_worker_has_and_the_engine_has_not_is_one_too(small: Su
         def close(self) -> None:
             pass
 
-    results = list(compare(small, ["language/passes.js"], Worker(), Nothing()))
+    results = list(compare(small, ["language/passes.js"], Worker(small), Nothing()))
     assert [(result.differs, result.reason) for result in results] == [(True, None), (True, None)]
