@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydeno import IsolatedRuntime, sandbox_status
+from pydeno import WEB_POLYFILLS, IsolatedRuntime, RuntimeConfig, sandbox_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +71,21 @@ def start_and_close() -> None:
     """One runtime's whole life."""
     with IsolatedRuntime() as runtime:
         runtime.eval("1+1")
+
+
+def first_results(rounds: int = 200) -> None:
+    """From nothing to a first result where the worker of this kind had the time to be made ready."""
+    kinds = {"": RuntimeConfig(), ", with WEB_POLYFILLS": RuntimeConfig(bootstrap=WEB_POLYFILLS)}
+    samples: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for _ in range(rounds):
+        for kind, config in kinds.items():
+            time.sleep(0.02)
+            began = time.perf_counter()
+            with IsolatedRuntime(config) as runtime:
+                runtime.eval("1+1")
+                samples[kind].append(time.perf_counter() - began)
+    for kind, times in samples.items():
+        show(f"first result of a runtime after a pause{kind}", times[5:])
 
 
 def modules() -> None:
@@ -137,6 +152,7 @@ def main() -> None:
     """Everything, the quick ones last."""
     whole_processes()
     measure("runtime: start, eval('1+1'), close", start_and_close, 200)
+    first_results()
     modules()
     measure("sandbox_status()", sandbox_status, 200)
     idle_memory()

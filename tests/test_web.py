@@ -168,6 +168,28 @@ def test_a_frozen_clock_moves_with_the_timers_alone() -> None:
             assert rt.eval(code) == [began, 0, began, began, began + 1500, 1500, "1"]
 
 
+def test_runtimes_with_the_interfaces_and_without_take_turns() -> None:
+    # Each kind has a worker that was made ready before it was asked for.
+    for _ in range(3):
+        with IsolatedRuntime() as plain:
+            assert plain.eval("[typeof URL, typeof setTimeout, typeof console]") == ["undefined"] * 3
+        with IsolatedRuntime(WEB) as rt:
+            assert rt.eval("[typeof URL, typeof setTimeout, typeof console]") == [
+                "function",
+                "function",
+                "object",
+            ]
+
+
+def test_the_time_of_a_worker_that_was_ready_before_begins_with_its_runtime() -> None:
+    IsolatedRuntime(WEB).close()
+    time.sleep(0.3)
+    began = time.time() * 1000
+    with IsolatedRuntime(WEB) as rt:
+        origin, now = rt.eval("[performance.timeOrigin, Date.now()]")
+    assert int(began) <= origin <= now
+
+
 def test_a_library_that_asks_the_clock_whether_its_timer_was_early_is_content(web: AnyRuntime) -> None:
     # As lodash's debounce does, which would otherwise set another timer again and again.
     assert (

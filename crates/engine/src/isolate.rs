@@ -256,7 +256,8 @@ impl Isolate {
     }
 
     /// Gives the guest timers, `URL`, `TextEncoder`, `structuredClone` and the other interfaces that scripts expect of the web and
-    /// that need nothing outside. Call it once, before any guest code, and after [`freeze_clock`](Self::freeze_clock).
+    /// that need nothing outside. Call it once, before any guest code. Where that is long before, or before
+    /// [`freeze_clock`](Self::freeze_clock), call [`begin_time`](Self::begin_time) afterwards.
     ///
     /// Timers take no time: when a request waits, nothing is left to run and no call is in flight, the guest's clocks jump to
     /// the next one. Whoever keeps the isolate lets them go off, see [`fire_timers`](Self::fire_timers).
@@ -269,6 +270,17 @@ impl Isolate {
             .map_err(|error| IsolateError::Prelude(error.to_string()))?;
         self.functions.borrow_mut().extend(natives);
         Ok(())
+    }
+
+    /// Has the guest's `performance.now()` and the times of events count from now on. Call it before any guest code, after
+    /// [`install_web`](Self::install_web) and [`freeze_clock`](Self::freeze_clock).
+    ///
+    /// # Errors
+    ///
+    /// [`IsolateError::Prelude`] on an engine where this fails; no guest code may run then.
+    pub fn begin_time(&self) -> Result<(), IsolateError> {
+        let begun = self.shared.prelude.begin_time(&self.context);
+        begun.map_err(|error| IsolateError::Prelude(error.to_string()))
     }
 
     /// Makes the guest throw an `EvalError` where it makes code from text: `eval`, `Function` and its kin. It cannot be

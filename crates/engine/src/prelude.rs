@@ -371,6 +371,11 @@ impl Prelude {
         self.call_clock(context, "take", &[])
     }
 
+    /// Has what counts from the beginning of the guest's time count from now on.
+    pub(crate) fn begin_time(&self, context: &Context) -> Result<(), PreludeError> {
+        self.call_clock(context, "begin", &[])
+    }
+
     fn call_clock(&self, context: &Context, name: &str, arguments: &[Local<'_>]) -> Result<(), PreludeError> {
         let name = EngineString::from_str(context.table(), name);
         let called = context

@@ -46,6 +46,7 @@ pub(crate) fn install(
     random: &Generator,
 ) -> Result<Vec<NativeFunction>, PreludeError> {
     shared.prelude.take_clock(context)?;
+    shared.prelude.begin_time(context)?;
     let mut natives = Natives { context, shared, made: Vec::new() };
     natives.of_scripts();
     natives.of_timers();

@@ -42,6 +42,18 @@ fn without_them_nothing_of_it_is_there() {
 }
 
 #[test]
+fn time_begins_where_it_is_said_to_when_the_interfaces_were_there_before() {
+    let read = "[Date.now(), performance.timeOrigin, performance.now(), new Event('x').timeStamp].join()";
+    let guest = web();
+    guest.0.freeze_clock(5_000).expect("the clock can be frozen");
+    guest.0.begin_time().expect("time can begin");
+    assert_eq!(guest.value(read), string("5000,5000,0,0"));
+    let ahead = web();
+    ahead.0.freeze_clock(5_000).expect("the clock can be frozen");
+    assert_ne!(ahead.value(read), string("5000,5000,0,0"), "beginning it makes no difference");
+}
+
+#[test]
 fn timers_go_off_in_the_order_of_their_times_and_take_none() {
     let guest = web();
     let order = guest.value(

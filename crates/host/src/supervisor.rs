@@ -1,4 +1,4 @@
-//! Where workers come from: the zygotes of this process, and the one worker that each keeps ready ahead.
+//! Where workers come from: the zygotes of this process, and the worker of each kind that each keeps ready ahead.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -51,11 +51,18 @@ pub struct Supervisor {
     pools: Mutex<Vec<Weak<PoolShared>>>,
 }
 
-/// One tier's zygote and its worker ahead.
+/// One tier's zygote and its workers ahead: one without the web interfaces, and one with them. A program that starts
+/// runtimes of one kind has one worker ahead.
 #[derive(Debug)]
 struct Tier {
     zygote: Arc<Zygote>,
-    ahead: Option<(Shape, Forthcoming)>,
+    ahead: [Option<(Shape, Forthcoming)>; 2],
+}
+
+impl Tier {
+    fn ahead(&mut self, options: &Options) -> &mut Option<(Shape, Forthcoming)> {
+        &mut self.ahead[usize::from(options.web)]
+    }
 }
 
 /// What was decided about a worker when it was forked.
@@ -195,10 +202,10 @@ impl Supervisor {
         if !usable {
             // Runtimes that hold workers of the old one keep it alive until they are closed.
             let zygote = self.start_zygote(options.features())?;
-            tiers.insert(options.features(), Tier { zygote, ahead: None });
+            tiers.insert(options.features(), Tier { zygote, ahead: [None, None] });
         }
         let tier = tiers.get_mut(&options.features()).expect("it was there or is now");
-        match tier.ahead.take() {
+        match tier.ahead(options).take() {
             Some((shape, forthcoming)) if shape == Shape::of(options) => Ok(forthcoming),
             _ => request(&tier.zygote, options),
         }
@@ -208,9 +215,9 @@ impl Supervisor {
     fn prepare_next(&self, options: &Options) {
         let mut tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tier) = tiers.get_mut(&options.features())
-            && tier.ahead.is_none()
+            && tier.ahead(options).is_none()
         {
-            tier.ahead = request(&tier.zygote, options).ok().map(|next| (Shape::of(options), next));
+            *tier.ahead(options) = request(&tier.zygote, options).ok().map(|next| (Shape::of(options), next));
         }
     }
 

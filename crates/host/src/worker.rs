@@ -64,8 +64,8 @@ impl Forthcoming {
     pub(crate) fn request(zygote: &Arc<Zygote>, options: &Options) -> io::Result<Self> {
         let (ours, theirs) = connection()?;
         let containment = Containment::new(&zygote.delegation);
-        let ticket =
-            zygote.request_worker(&theirs, containment.group(), options.sandbox, options.empty_root)?;
+        let Options { sandbox, empty_root, web, .. } = *options;
+        let ticket = zygote.request_worker(&theirs, containment.group(), sandbox, empty_root, web)?;
         Ok(Self { zygote: Arc::clone(zygote), socket: ours, containment, ticket })
     }
 

@@ -173,16 +173,19 @@ impl Zygote {
         }
     }
 
-    /// Asks for a worker that will hold `socket` and enter `group`, without waiting for it.
+    /// Asks for a worker that will hold `socket` and enter `group`, without waiting for it. With `web` it has the web
+    /// interfaces before anybody asks for them; the workers of a template have what it has.
     pub(crate) fn request_worker(
         &self,
         socket: &OwnedFd,
         group: Option<&Group>,
         sandbox: SandboxMode,
         empty_root: bool,
+        web: bool,
     ) -> io::Result<Ticket> {
         self.forked.fetch_add(1, Ordering::Relaxed);
-        let request = ZygoteRequest::Spawn { sandbox, empty_root };
+        let web = web && self.template.get().is_none();
+        let request = ZygoteRequest::Spawn { sandbox, empty_root, web };
         match group {
             Some(group) => lock(&self.control).send(request, &[socket.as_fd(), group.entrance()]),
             None => lock(&self.control).send(request, &[socket.as_fd()]),

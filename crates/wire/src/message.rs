@@ -395,6 +395,9 @@ pub enum ZygoteRequest {
         sandbox: SandboxMode,
         /// Whether the worker enters an empty root in namespaces of its own.
         empty_root: bool,
+        /// Whether the guest will have the web interfaces, so that they are there before [`Start`] asks for them. Never asked of
+        /// a template, whose workers have what it has.
+        web: bool,
     },
     /// Report how the worker with this process id ended, once it has.
     Collect {

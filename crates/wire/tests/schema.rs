@@ -145,11 +145,11 @@ fn worker_messages_look_like_this() {
 
 #[test]
 fn the_zygotes_messages_look_like_this() {
-    let spawn = |sandbox, empty_root| ZygoteRequest::Spawn { sandbox, empty_root };
+    let spawn = |sandbox, empty_root, web| ZygoteRequest::Spawn { sandbox, empty_root, web };
     pinned([
-        (spawn(SandboxMode::Require, true), "83 00 00 f5"),
-        (spawn(SandboxMode::Auto, false), "83 00 01 f4"),
-        (spawn(SandboxMode::Off, false), "83 00 02 f4"),
+        (spawn(SandboxMode::Require, true, false), "84 00 00 f5 f4"),
+        (spawn(SandboxMode::Auto, false, true), "84 00 01 f4 f5"),
+        (spawn(SandboxMode::Off, false, false), "84 00 02 f4 f4"),
         (ZygoteRequest::Collect { pid: 300 }, "82 01 19012c"),
         (ZygoteRequest::BecomeTemplate { sandbox: SandboxMode::Auto, empty_root: true }, "83 02 01 f5"),
     ]);

@@ -49,7 +49,7 @@ impl Template {
         let Some((isolate, start)) = introduce(engine, &mut link, applied, order, make)? else {
             return Ok(None);
         };
-        let prepared = prepare(&isolate, &start);
+        let prepared = prepare(&isolate, &start, order.web);
         let worker = Worker::new(isolate, link, &start, prepared);
         match worker.serve() {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}

@@ -40,6 +40,8 @@ pub(crate) struct Order<'a> {
     pub(crate) sandbox: SandboxMode,
     /// Whether to enter an empty root.
     pub(crate) empty_root: bool,
+    /// Whether the web interfaces are made before the host says what the guest is to have.
+    pub(crate) web: bool,
     /// Which globals the guest finds.
     pub(crate) surface: Surface,
     /// What became of a confined child that made a forbidden call; `None` where no sandbox is asked for.
@@ -119,12 +121,22 @@ fn confine_and_serve(
         }
         Origin::Template(template) => Ok((template.into_isolate(), true)),
     };
+    let make = || {
+        let (isolate, is_from_template) = make()?;
+        if order.web {
+            isolate.install_web().map_err(io::Error::other)?;
+        }
+        Ok((isolate, is_from_template))
+    };
     let Some(((isolate, is_from_template), start)) = introduce(engine, &mut link, applied, order, make)?
     else {
         return Ok(());
     };
-    let prepared =
-        if is_from_template { prepare_in_fork(&isolate, &start) } else { prepare(&isolate, &start) };
+    let prepared = if is_from_template {
+        prepare_in_fork(&isolate, &start)
+    } else {
+        prepare(&isolate, &start, order.web)
+    };
     Worker::new(isolate, link, &start, prepared).serve()
 }
 
@@ -519,15 +531,20 @@ impl Worker {
     }
 }
 
-/// Makes the guest's world as the host wants it, before any guest code.
-pub(crate) fn prepare(isolate: &Isolate, start: &Start) -> Result<(), String> {
+/// Makes the guest's world as the host wants it, before any guest code. `has_web` says whether it has the web interfaces.
+pub(crate) fn prepare(isolate: &Isolate, start: &Start, has_web: bool) -> Result<(), String> {
+    if has_web && !start.web {
+        return Err("this worker has the web interfaces, which were not asked for".to_owned());
+    }
     if let Some(milliseconds) = start.clock {
         isolate.freeze_clock(milliseconds).map_err(|error| error.to_string())?;
     }
     if let Some(seed) = start.random_seed {
         isolate.seed_random(seed);
     }
-    if start.web {
+    if has_web {
+        isolate.begin_time().map_err(|error| error.to_string())?;
+    } else if start.web {
         isolate.install_web().map_err(|error| error.to_string())?;
     }
     if start.strict_eval {
@@ -554,4 +571,41 @@ fn cannot_cross(error: &EncodeError) -> HostError {
 fn conversion_failure(error: &EncodeError) -> Failure {
     let path = error.path().map_or_else(|| "$".to_owned(), ToString::to_string);
     Failure::Conversion { path, reason: error.reason() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prepared(has_web: bool, web: bool) -> (Result<(), String>, String) {
+        let engine = Engine::load().expect("JavaScriptCore is installed");
+        let isolate = Isolate::new(engine, &IsolateOptions::default()).expect("an isolate can be made");
+        if has_web {
+            isolate.install_web().expect("the interfaces can be made");
+        }
+        let limits = Limits {
+            max_heap_bytes: 1 << 30,
+            max_value_bytes: 1 << 20,
+            max_value_nodes: 1 << 10,
+            max_value_depth: 10,
+            console: false,
+        };
+        let start = Start { limits, clock: None, random_seed: None, strict_eval: false, web };
+        let outcome = prepare(&isolate, &start, has_web);
+        let seen = isolate.eval(&Text::from("typeof URL"), "", &EvalLimits::default());
+        (outcome, format!("{:?}", seen.expect("it evaluates")))
+    }
+
+    #[test]
+    fn a_guest_has_the_web_interfaces_where_they_were_asked_for_and_else_a_worker_that_has_them_is_unusable()
+    {
+        for (has_web, web, seen) in
+            [(false, false, "undefined"), (false, true, "function"), (true, true, "function")]
+        {
+            let (outcome, found) = prepared(has_web, web);
+            assert_eq!(outcome, Ok(()));
+            assert!(found.contains(seen), "{found}");
+        }
+        assert!(prepared(true, false).0.is_err());
+    }
 }

@@ -160,8 +160,8 @@ impl<'a> Zygote<'a> {
     fn request(&mut self) -> io::Result<bool> {
         let Some((request, [socket, group])) = receive(self.control)? else { return Ok(false) };
         match (request, socket) {
-            (ZygoteRequest::Spawn { sandbox, empty_root }, Some(socket)) => {
-                self.spawn(socket, group, sandbox, empty_root)?;
+            (ZygoteRequest::Spawn { sandbox, empty_root, web }, Some(socket)) => {
+                self.spawn(socket, group, sandbox, empty_root, web)?;
             }
             (ZygoteRequest::BecomeTemplate { sandbox, empty_root }, Some(socket)) => {
                 return self.become_template(socket, sandbox, empty_root);
@@ -235,6 +235,7 @@ impl<'a> Zygote<'a> {
             parent,
             sandbox,
             empty_root,
+            web: false,
             surface: self.surface,
             kill_proof: self.kill_proof(sandbox),
         };
@@ -257,12 +258,13 @@ impl<'a> Zygote<'a> {
         group: Option<OwnedFd>,
         sandbox: SandboxMode,
         empty_root: bool,
+        web: bool,
     ) -> io::Result<()> {
         let parent = getpid();
         match &self.template {
             None => self.prove(sandbox),
-            Some(template) if template.is_of(sandbox, empty_root) => {}
-            Some(_) => return self.refuse("the template's sandbox is another one"),
+            Some(template) if template.is_of(sandbox, empty_root) && !web => {}
+            Some(_) => return self.refuse("the template's sandbox, or what its guests find, is another one"),
         }
         let child = match fork(&self.threads) {
             Ok(Side::Child) => {
@@ -277,7 +279,7 @@ impl<'a> Zygote<'a> {
                 };
                 let Self { engine, surface, kill_proof, .. } = self;
                 let kill_proof = kill_proof.as_ref().filter(|_| sandbox != SandboxMode::Off);
-                let order = Order { parent, sandbox, empty_root, surface: *surface, kill_proof };
+                let order = Order { parent, sandbox, empty_root, web, surface: *surface, kill_proof };
                 worker::run(engine, &mut self.descriptors, socket, &order, origin)
             }
             Ok(Side::Parent { child }) => child,

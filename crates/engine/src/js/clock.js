@@ -15,8 +15,9 @@
   const Format = Intl.DateTimeFormat;
   const realNow = Date.now;
 
-  // Where the clock stands, if it does, and by how much the timers have made it jump, in milliseconds.
-  const clock = { __proto__: null, start: undefined, jumped: 0 };
+  // Where the clock stands, if it does, by how much the timers have made it jump, and when the guest's time began, in
+  // milliseconds.
+  const clock = { __proto__: null, start: undefined, jumped: 0, origin: 0 };
   let isReplaced = false;
 
   function now() {
@@ -117,6 +118,9 @@
     clock,
     now,
     take: guard(take),
+    begin: guard(() => {
+      clock.origin = now();
+    }),
     freeze: guard((start) => {
       clock.start = start;
       take();

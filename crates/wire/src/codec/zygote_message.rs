@@ -29,10 +29,11 @@ impl Message for ZygoteRequest {
     fn encode(&self, out: &mut Vec<u8>, budget: &Budget) -> Result<(), EncodeError> {
         write_message(out, budget, |writer| {
             match *self {
-                Self::Spawn { sandbox, empty_root } => {
-                    writer.record(SPAWN, 2);
+                Self::Spawn { sandbox, empty_root, web } => {
+                    writer.record(SPAWN, 3);
                     writer.unsigned(sandbox as u64);
                     writer.boolean(empty_root);
+                    writer.boolean(web);
                 }
                 Self::Collect { pid } => {
                     writer.record(COLLECT, 1);
@@ -52,9 +53,10 @@ impl Message for ZygoteRequest {
         read_message(bytes, budget, |reader| {
             let record = reader.record("request to the zygote")?;
             match (record.number, record.fields) {
-                (SPAWN, 2) => Ok(Self::Spawn {
+                (SPAWN, 3) => Ok(Self::Spawn {
                     sandbox: reader.choice("sandbox mode", &MODES)?,
                     empty_root: reader.boolean()?,
+                    web: reader.boolean()?,
                 }),
                 (COLLECT, 1) => Ok(Self::Collect { pid: reader.signed()? }),
                 (BECOME_TEMPLATE, 2) => Ok(Self::BecomeTemplate {

@@ -248,8 +248,8 @@ pub(crate) fn worker_message() -> impl Strategy<Value = WorkerMessage> {
 pub(crate) fn zygote_request() -> impl Strategy<Value = ZygoteRequest> {
     let mode = prop::sample::select(vec![SandboxMode::Require, SandboxMode::Auto, SandboxMode::Off]);
     prop_oneof![
-        (mode.clone(), any::<bool>())
-            .prop_map(|(sandbox, empty_root)| ZygoteRequest::Spawn { sandbox, empty_root }),
+        (mode.clone(), any::<bool>(), any::<bool>())
+            .prop_map(|(sandbox, empty_root, web)| ZygoteRequest::Spawn { sandbox, empty_root, web }),
         (mode, any::<bool>())
             .prop_map(|(sandbox, empty_root)| ZygoteRequest::BecomeTemplate { sandbox, empty_root }),
         any::<i32>().prop_map(|pid| ZygoteRequest::Collect { pid }),

@@ -2,7 +2,7 @@
 (function (web) {
   "use strict";
 
-  const { natives, need, clocks, origin, makeInterface, remember, required } = web;
+  const { natives, need, clocks, makeInterface, remember, required } = web;
   const { apply, list, defineProperty, TypeError } = web.builtins;
 
   const NONE = 0, AT_TARGET = 2;
@@ -21,7 +21,7 @@
     #isPassive = false;
     #isCancelled = false;
     #isDispatched = false;
-    #time = clocks.now() - origin;
+    #time = clocks.now() - clocks.clock.origin;
 
     constructor(...values) {
       required(1, values, "Event");

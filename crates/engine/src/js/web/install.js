@@ -140,7 +140,6 @@
     __proto__: null,
     builtins, clocks, natives, NO_ARGUMENTS, hide, constant, native, method, makeInterface, need, required, callable,
     isPlatformObject, remember,
-    origin: clocks.now(),
     // The built-ins that only these scripts need.
     Array, String, RegExp, DataView, ArrayBuffer, Object,
     isArray: Array.isArray, isError: Error.isError,

@@ -2,7 +2,8 @@
 (function (web) {
   "use strict";
 
-  const { clocks, origin, hide, native, constant, floor, toStringTag } = web;
+  const { clocks, hide, native, constant, floor, toStringTag } = web;
+  const { origin } = clocks.clock;
 
   let last = 0;
   function now() {
