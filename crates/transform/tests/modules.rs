@@ -181,6 +181,19 @@ fn what_no_module_may_be_is_refused_with_its_position() {
 }
 
 #[test]
+fn an_import_called_proto_is_a_property_like_any_other() {
+    let value = namespace(&[
+        (
+            "a",
+            "import {__proto__} from 'b'; const object = {__proto__, x: 1}
+             export const names = Object.keys(object).join(); export const value = object.__proto__",
+        ),
+        ("b", "export const __proto__ = 5"),
+    ]);
+    assert_eq!(value, object([("names", string("__proto__,x")), ("value", number(5.0))]));
+}
+
+#[test]
 fn bindings_are_live_and_calls_have_no_this() {
     let value = namespace(&[
         (

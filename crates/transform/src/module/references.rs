@@ -106,8 +106,13 @@ impl<'a> Visit<'a> for Rewriter<'_, '_> {
             walk::walk_object_property(self, property);
         } else if let Expression::Identifier(name) = &property.value {
             if self.import_of(name).is_some() {
-                let key = self.edits.source()[name.span.start as usize..name.span.end as usize].to_owned();
-                self.edits.insert(name.span.start as usize, key + ":");
+                let key = match &self.edits.source()[name.span.start as usize..name.span.end as usize] {
+                    // With a colon it would say what the prototype is.
+                    _ if name.name == "__proto__" => "[\"__proto__\"]",
+                    key => key,
+                };
+                let key = format!("{key}:");
+                self.edits.insert(name.span.start as usize, key);
             }
             self.visit_identifier_reference(name);
         } else {
