@@ -9,8 +9,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use pydeno_engine::{
-    Bound, Ended, Engine, EvalLimits, Isolate, IsolateOptions, Module, RandomSource, Script, StepLimits,
-    Surface,
+    Bound, Ended, Engine, EvalLimits, Isolate, IsolateError, IsolateOptions, Module, RandomSource, Script,
+    StepLimits, Surface,
 };
 use pydeno_sandbox::{Layer, Refusal, Report, Request};
 use pydeno_wire::message::{BUILD, CONSOLE_BYTES, CONSOLE_LINE_BYTES};
@@ -75,6 +75,22 @@ pub(crate) enum Origin {
     Template(Template),
 }
 
+impl Origin {
+    /// The isolate that guest code may run in, once this process is confined.
+    fn into_isolate(self, engine: &'static Engine, surface: Surface) -> Result<Isolate, IsolateError> {
+        let isolate = match self {
+            Self::Nothing => Isolate::new(engine, &IsolateOptions { surface, ..IsolateOptions::default() })?,
+            Self::World(isolate) => {
+                isolate.go_on_in_fork(Some(RandomSource::System))?;
+                isolate
+            }
+            Self::Template(template) => return Ok(template.into_isolate()),
+        };
+        isolate.warm_up();
+        Ok(isolate)
+    }
+}
+
 /// Becomes a worker: never returns to the zygote's code.
 pub(crate) fn run(
     engine: &'static Engine,
@@ -107,29 +123,15 @@ fn confine_and_serve(
         Origin::Template(template) => process::confine_in_fork(&request, template.report()),
     };
     let mut link = Link::new(socket);
-    let make = || match origin {
-        Origin::Nothing => {
-            let options = IsolateOptions { surface: order.surface, ..IsolateOptions::default() };
-            let isolate = Isolate::new(engine, &options).map_err(io::Error::other)?;
-            isolate.warm_up();
-            Ok((isolate, false))
-        }
-        Origin::World(isolate) => {
-            isolate.go_on_in_fork(Some(RandomSource::System)).map_err(io::Error::other)?;
-            isolate.warm_up();
-            Ok((isolate, false))
-        }
-        Origin::Template(template) => Ok((template.into_isolate(), true)),
-    };
+    let is_from_template = matches!(origin, Origin::Template(_));
     let make = || {
-        let (isolate, is_from_template) = make()?;
+        let isolate = origin.into_isolate(engine, order.surface).map_err(io::Error::other)?;
         if order.web {
             isolate.install_web().map_err(io::Error::other)?;
         }
-        Ok((isolate, is_from_template))
+        Ok(isolate)
     };
-    let Some(((isolate, is_from_template), start)) = introduce(engine, &mut link, applied, order, make)?
-    else {
+    let Some((isolate, start)) = introduce(engine, &mut link, applied, order, make)? else {
         return Ok(());
     };
     let prepared = if is_from_template {
