@@ -8,49 +8,10 @@ import pytest
 
 import pydeno
 from conftest import fresh_runtime_answers
-from pydeno import AsyncIsolatedRuntime, IsolatedRuntime, JavaScriptError, RuntimeTimeout
+from pydeno import AsyncIsolatedRuntime, InvalidInput, IsolatedRuntime, JavaScriptError, RuntimeTimeout
+from wasm_binary import ADD, AGAIN, FIRST, GET, SPIN, code, module, section
 
 TIERS = ["off", "baseline", "full"]
-
-
-def module(*sections: bytes) -> bytes:
-    """A WebAssembly binary of version 1."""
-    return b"\0asm\1\0\0\0" + b"".join(sections)
-
-
-def section(number: int, body: bytes) -> bytes:
-    return bytes([number, len(body)]) + body
-
-
-def exported(name: str) -> bytes:
-    """The export section of a module that exports its first function."""
-    return section(7, b"\x01" + bytes([len(name)]) + name.encode() + b"\x00\x00")
-
-
-def code(body: bytes) -> bytes:
-    """The code section of one function without locals."""
-    function = b"\x00" + body + b"\x0b"
-    return section(10, b"\x01" + bytes([len(function)]) + function)
-
-
-FIRST = section(3, b"\x01\x00")
-NO_TYPE = section(1, b"\x01\x60\x00\x00")
-#: (func (export "add") (param i32 i32) (result i32) local.get 0 local.get 1 i32.add)
-ADD = module(
-    section(1, b"\x01\x60\x02\x7f\x7f\x01\x7f"), FIRST, exported("add"), code(b"\x20\x00\x20\x01\x6a")
-)
-#: (memory 1) (func (export "get") (param i32) (result i32) local.get 0 i32.load)
-GET = module(
-    section(1, b"\x01\x60\x01\x7f\x01\x7f"),
-    FIRST,
-    section(5, b"\x01\x00\x01"),
-    exported("get"),
-    code(b"\x20\x00\x28\x02\x00"),
-)
-#: (func (export "spin") (loop br 0))
-SPIN = module(NO_TYPE, FIRST, exported("spin"), code(b"\x03\x40\x0c\x00\x0b"))
-#: (func (export "again") call 0)
-AGAIN = module(NO_TYPE, FIRST, exported("again"), code(b"\x10\x00"))
 
 
 def instance(binary: bytes) -> str:
@@ -68,7 +29,9 @@ def test_a_module_is_compiled_and_called_in_every_tier(jit: str) -> None:
 def test_without_the_option_there_is_none() -> None:
     with IsolatedRuntime() as rt:
         assert rt.eval("typeof WebAssembly") == "undefined"
-    with pytest.raises(TypeError, match="webassembly must be bool"):
+    with pytest.raises(TypeError, match="webassembly must be bool or 'host'"):
+        IsolatedRuntime(webassembly=1)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="webassembly must be one of 'host'"):
         IsolatedRuntime(webassembly="yes")  # type: ignore[arg-type]
 
 

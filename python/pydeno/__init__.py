@@ -136,6 +136,7 @@ __all__ = [
     "Verdict",
     "VersionConflict",
     "VersionCounter",
+    "WasmModule",
     "WorkerCrashed",
     "__version__",
     "all_of",
@@ -172,6 +173,7 @@ if TYPE_CHECKING:
     )
     from ._sqlite_store import SQLiteSessionStore, SQLiteVersionCounter
     from ._tools import SchemaTool
+    from ._wasm import WasmModule
 
 #: Where the names are that few programs need.
 _LATER = {
@@ -191,6 +193,7 @@ _LATER = {
     "StoredSession": "_session_store",
     "VersionConflict": "_session_store",
     "VersionCounter": "_session_shelf",
+    "WasmModule": "_wasm",
     "load_session": "_session_store",
     "save_session": "_session_store",
 }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._execution import ExecutionResult
     from ._pydeno import InProcessRuntime, JsFunction, JsStream
     from ._pydeno import IsolatedRuntime as IsolatedCore
+    from ._wasm import Imports, WasmModule
 
     Self = TypeVar("Self", bound="AsyncIsolatedRuntime")
 
@@ -176,6 +177,23 @@ class AsyncIsolatedRuntime(IsolatedBase):
         """The same as `eval_module`."""
         await self.start()
         return await super().eval_module_async(code, name=name, language=language)
+
+    async def load_wasm(  # type: ignore[override]
+        self, name: str, wasm_bytes: bytes | bytearray | memoryview, *, imports: Imports | None = None
+    ) -> WasmModule:
+        """Give scripts what a WebAssembly module that you trust exports, as `IsolatedRuntime.load_wasm` does.
+
+        Raises:
+            Exception: As `IsolatedRuntime.load_wasm`, and what `start` raises.
+        """
+        return await self.load_wasm_async(name, wasm_bytes, imports=imports)
+
+    async def load_wasm_async(
+        self, name: str, wasm_bytes: bytes | bytearray | memoryview, *, imports: Imports | None = None
+    ) -> WasmModule:
+        """The same as `load_wasm`."""
+        await self.start()
+        return await super().load_wasm_async(name, wasm_bytes, imports=imports)
 
     async def execute(  # type: ignore[override]
         self,

@@ -161,12 +161,17 @@ def check_callable(value: object, name: str) -> None:
         raise TypeError(f"{name} must be callable, not {type(value).__name__}")
 
 
-def check_host_function(name: str, function: object) -> None:
-    """Refuse what cannot be bound: a name that no script can write, or something that cannot be called."""
+def check_identifier(name: object) -> None:
+    """Refuse what is no name that a script can write."""
     if not isinstance(name, str):
         raise TypeError(f"the name must be str, not {type(name).__name__}")
     if not name.isidentifier() and not name.replace("$", "_").isidentifier():
         raise InvalidInput(f"{name!r} is not a JavaScript identifier")
+
+
+def check_host_function(name: str, function: object) -> None:
+    """Refuse what cannot be bound: a name that no script can write, or something that cannot be called."""
+    check_identifier(name)
     check_callable(function, f"the function for {name!r}")
 
 

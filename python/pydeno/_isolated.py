@@ -80,7 +80,7 @@ class IsolatedBase(RuntimeBase):
         redact_host_errors: bool = True,
         expose_host_errors: tuple[type[Exception], ...] = (),
         strict_eval: bool = False,
-        webassembly: bool = False,
+        webassembly: bool | Literal["host"] = False,
         clock: datetime | float | None = None,
         random_seed: int | None = None,
         capture_console: bool = False,
@@ -110,7 +110,7 @@ class IsolatedBase(RuntimeBase):
         options["max_host_wait"] = seconds(max_host_wait, "max_host_wait")
         options["max_inflight_host_calls"] = count(max_inflight_host_calls, "max_inflight_host_calls")
         options["strict_eval"] = flag(strict_eval, "strict_eval")
-        options["webassembly"] = flag(webassembly, "webassembly")
+        options["webassembly"] = _webassembly(webassembly)
         options["clock"] = None if clock is None else instant(clock, "clock")
         options["random_seed"] = (
             None if random_seed is None else integer(random_seed, "random_seed", least=0, most=(1 << 64) - 1)
@@ -158,6 +158,9 @@ class IsolatedBase(RuntimeBase):
         self._modules = None
         self._examine(core, stacklevel + 1)
         self._own(core)
+
+    def _memory_limit(self) -> tuple[int, str]:
+        return self._options["max_memory"], "max_memory"
 
     def _longest_wait(self) -> float | None:
         options = self._options
@@ -229,7 +232,8 @@ class IsolatedRuntime(IsolatedBase):
         redact_host_errors: Whether the script is kept from seeing the type and text of Python exceptions.
         expose_host_errors: Exception classes whose type and text the script sees all the same.
         strict_eval: Whether making code from text (`eval`, `Function` and its kin) throws.
-        webassembly: Whether the script has `WebAssembly`.
+        webassembly: Whether the script has `WebAssembly`. With `"host"` it has none, and `load_wasm` gives it the
+            functions of modules that you trust; with `True` there are both.
         clock: Where every clock of the script stands still, as an aware `datetime` or in seconds since 1970; `None`
             leaves it the real ones.
         random_seed: Where `Math.random` begins, from 0 to 2^64-1; `None` for a seed of the system's.
@@ -276,7 +280,7 @@ class IsolatedRuntime(IsolatedBase):
         redact_host_errors: bool = True,
         expose_host_errors: tuple[type[Exception], ...] = (),
         strict_eval: bool = False,
-        webassembly: bool = False,
+        webassembly: bool | Literal["host"] = False,
         clock: datetime | float | None = None,
         random_seed: int | None = None,
         capture_console: bool = False,
@@ -314,6 +318,15 @@ class IsolatedRuntime(IsolatedBase):
         """Say what it is and how it is confined."""
         state = " closed" if self.is_closed() else ""
         return f"<pydeno.IsolatedRuntime sandbox={self.sandbox!r} worker_pid={self.worker_pid}{state}>"
+
+
+def _webassembly(value: object) -> str:
+    """Who compiles WebAssembly, in the core's words."""
+    if isinstance(value, str):
+        return choice(value, "webassembly", ("host",))
+    if not isinstance(value, bool):
+        raise TypeError(f"webassembly must be bool or 'host', not {type(value).__name__}")
+    return "guest" if value else "none"
 
 
 def _shut_down_at_exit() -> None:

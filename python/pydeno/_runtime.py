@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ._modules import Loader, ModuleLanguage, Modules, Resolver
     from ._pydeno import IsolatedRuntime as IsolatedCore
     from ._pydeno import JsFunction, JsStream
+    from ._wasm import Imports, Loading, WasmModule
 
     F = TypeVar("F", bound=Callable[..., object])
     Self = TypeVar("Self", bound="RuntimeBase")
@@ -460,6 +461,64 @@ class RuntimeBase:
         check_language(language)
         self._modules_in_use().evaluated(name, code, language)
         return language
+
+    def load_wasm(
+        self, name: str, wasm_bytes: bytes | bytearray | memoryview, *, imports: Imports | None = None
+    ) -> WasmModule:
+        """Compile a WebAssembly module that you trust and give scripts what it exports: `lib.add(2, 40)`.
+
+        The script itself has no `WebAssembly` by this, and nothing that leads to it. It gets a global object: functions
+        that take and return numbers (64-bit integers as a BigInt; an integral number will do, too), numbers for
+        constants, and for a memory the functions `read(offset, length)`, which returns a copy,
+        `write(offset, bytes)` and `size()`. A trap is an `Error` in the script. Memory of the module counts against the
+        limits on memory. A module that is loaded under a name again takes the place of the one before.
+
+        An isolated runtime must have been made with `webassembly="host"` (or `True`). Gates are not asked.
+
+        Args:
+            name: The global's name.
+            wasm_bytes: The module in the binary format, `max_serialization_bytes` at the most.
+            imports: What it imports, by module and name: `{"env": {"log": print}}`. Functions that are not async; they
+                get numbers and return the one that the module expects.
+
+        Returns:
+            What is known of the module, and its exports for the host to call.
+
+        Raises:
+            InvalidInput: It is no module, or imports what is not given; WASI has to be given like everything else. As
+                with the next, nothing has been loaded and the runtime survives.
+            InvalidInput: The runtime was made without WebAssembly, or the module has more memory than its limit allows.
+            JavaScriptError: The engine does not compile it (`CompileError`), its start function failed, or the script
+                has made the name read-only. The runtime survives.
+            RuntimeTimeout: It took too long. A loop inside a module cannot be stopped: the runtime is closed.
+            TypeError: `wasm_bytes` is no buffer, or an import is no function.
+            Exception: As `eval`.
+        """
+        loading = self._loading(name, wasm_bytes, imports)
+        if self._asynchronous:
+            return loading.loaded(self._blocking_on_a_loop(lambda: loading.begin(self._core)))
+        return loading.loaded(loading.load(self._core))
+
+    async def load_wasm_async(
+        self, name: str, wasm_bytes: bytes | bytearray | memoryview, *, imports: Imports | None = None
+    ) -> WasmModule:
+        """Load a WebAssembly module as `load_wasm` does, on the running event loop.
+
+        Raises:
+            Exception: As `load_wasm`.
+        """
+        loading = self._loading(name, wasm_bytes, imports)
+        driver = self._driver_for_running_loop()
+        return loading.loaded(await driver.run(lambda: loading.begin(self._core)))
+
+    def _loading(self, name: str, code: object, imports: Imports | None) -> Loading:
+        from ._wasm import Loading
+
+        return Loading(name, code, imports, self._memory_limit())
+
+    def _memory_limit(self) -> tuple[int, str]:
+        """How much memory there may be, in bytes, and which option says so."""
+        return self.config.max_heap_size or _GIB, "max_heap_size"
 
     def _has_core(self) -> bool:
         return True

@@ -103,8 +103,17 @@ impl Isolate {
         arguments: &[Value],
         limits: &EvalLimits<'_>,
     ) {
-        let ended = self.begin(request, limits, || Ok((self.invoke(function, arguments)?, false)));
-        if let Some(ended) = ended {
+        self.begin_plain(request, limits, || self.invoke(function, arguments));
+    }
+
+    /// Begins a request whose function gives its value.
+    pub(crate) fn begin_plain<'s>(
+        &'s self,
+        request: RequestId,
+        limits: &EvalLimits<'_>,
+        start: impl FnOnce() -> Result<Local<'s>, Failure>,
+    ) {
+        if let Some(ended) = self.begin(request, limits, || Ok((start()?, false))) {
             self.shared.requests.tell(ended);
         }
     }

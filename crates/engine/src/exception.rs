@@ -10,6 +10,7 @@ use crate::ffi::{Context, Kind, Local, Thrown};
 use crate::isolate::Shared;
 use crate::language::Positions;
 use crate::modules::LOADER;
+use crate::webassembly::WASM_LOADER;
 
 // Fields of what `describe` in describe.js returns.
 const IS_ERROR: u32 = 0;
@@ -210,7 +211,7 @@ const LOADER_CALLS: [&str; 2] = ["next@[native code]", "apply@[native code]"];
 
 fn without_the_prelude(stack: Text) -> Text {
     let Some(text) = stack.as_str() else { return stack };
-    if !text.contains(INVOKE) && !text.contains(LOADER) {
+    if !text.contains(INVOKE) && !text.contains(LOADER) && !text.contains(WASM_LOADER) {
         return stack;
     }
     let mut is_loaders = false;
@@ -224,7 +225,7 @@ fn without_the_prelude(stack: Text) -> Text {
     }
     lines.retain(|&line| {
         is_loaders = line.contains(LOADER) || is_loaders && LOADER_CALLS.contains(&line);
-        line != INVOKE && !is_loaders
+        line != INVOKE && !is_loaders && !line.contains(WASM_LOADER)
     });
     lines.reverse();
     lines.join("\n").into()

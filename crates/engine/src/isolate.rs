@@ -19,18 +19,29 @@ use crate::prelude::Prelude;
 use crate::random::{Generator, RandomSource};
 use crate::requests::Requests;
 use crate::stream::Streams;
+use crate::webassembly::WebAssemblyLoader;
 use crate::{unhandled_rejections, web};
 
 /// Which of the engine's globals a guest finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Surface {
-    /// The language without `SharedArrayBuffer`, `Atomics` and `WebAssembly`.
+    /// The language without `SharedArrayBuffer` and `Atomics`.
     #[default]
     Guest,
-    /// The same with `WebAssembly`, in a process that has it among its [`Features`](crate::Features).
-    GuestWithWebAssembly,
-    /// Everything that the engine has.
+    /// With them.
     Full,
+}
+
+/// Who compiles WebAssembly, in a process that has it among its [`Features`](crate::Features).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WebAssembly {
+    /// Nobody.
+    #[default]
+    None,
+    /// The host: what it [loads](Isolate::begin_load_wasm). The guest has no `WebAssembly`, and nothing that leads to it.
+    Host,
+    /// The guest too, with the global `WebAssembly`.
+    Guest,
 }
 
 /// How an isolate is made.
@@ -38,6 +49,8 @@ pub enum Surface {
 pub struct IsolateOptions {
     /// Which globals there are.
     pub surface: Surface,
+    /// Who compiles WebAssembly.
+    pub webassembly: WebAssembly,
     /// What `Math.random` draws from.
     pub random: RandomSource,
     /// Whether the process is to be forked, and the isolate to go on in the forks. Until
@@ -122,6 +135,7 @@ pub(crate) struct Shared {
     pub(crate) stack: StackRoom,
     pub(crate) positions: Positions,
     pub(crate) modules: Modules,
+    pub(crate) webassembly: WebAssemblyLoader,
 }
 
 impl Shared {
@@ -149,7 +163,7 @@ impl Isolate {
         retire_alternate_stack();
         let context = Context::new(engine.table()).ok_or(IsolateError::NoContext)?;
         let mut functions = Vec::new();
-        let prelude = Prelude::install(&context, options.surface, engine.marks(), &mut functions)
+        let prelude = Prelude::install(&context, options, engine.marks(), &mut functions)
             .map_err(|error| IsolateError::Prelude(error.to_string()))?;
         let shared = Rc::new(Shared {
             prelude,
@@ -159,6 +173,7 @@ impl Isolate {
             stack: StackRoom::of_this_thread(),
             positions: Positions::default(),
             modules: Modules::default(),
+            webassembly: WebAssemblyLoader::default(),
         });
         if !options.for_forks {
             shared.deadline.start();
@@ -233,6 +248,11 @@ impl Isolate {
     /// Keeps a function for as long as the isolate.
     pub(crate) fn keep_function(&self, function: NativeFunction) {
         self.functions.borrow_mut().push(function);
+    }
+
+    /// As [`keep_function`](Self::keep_function), of several.
+    pub(crate) fn keep_functions(&self, functions: Vec<NativeFunction>) {
+        self.functions.borrow_mut().extend(functions);
     }
 
     /// Begins the numbers of `Math.random` anew from this seed: the same ones each time.

@@ -80,6 +80,7 @@ mod tape;
 mod tier;
 mod unhandled_rejections;
 mod web;
+mod webassembly;
 
 pub use async_function::AsyncHostFunction;
 pub use console::ConsoleHook;
@@ -87,7 +88,7 @@ pub use deadline::{EvalLimits, StepLimits};
 pub use engine::{Engine, InitialiseError};
 pub use evaluation::Script;
 pub use host_function::{BindError, HostFunction};
-pub use isolate::{Isolate, IsolateError, IsolateOptions, Surface};
+pub use isolate::{Isolate, IsolateError, IsolateOptions, Surface, WebAssembly};
 pub use library::EngineUnavailable;
 pub use modules::{Bound, Module};
 pub use random::RandomSource;

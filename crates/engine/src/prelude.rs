@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::class::{Class, Prototypes};
 use crate::ffi::{Context, EngineString, Kept, Kind, Local, NativeFunction, ScriptError, Thrown};
-use crate::isolate::Surface;
+use crate::isolate::{IsolateOptions, Surface, WebAssembly};
 use crate::shape::{Marks, Shapes};
 use crate::stream::Streams;
 
@@ -46,6 +46,8 @@ pub(crate) struct Prelude {
     invoke: Kept,
     clock: Clock,
     pub(crate) streams: Streams,
+    /// The engine's WebAssembly, where the host may use it.
+    pub(crate) compiler: Kept,
     errors: [Kept; ERRORS.len()],
     failure: Kept,
     thrown: EngineString,
@@ -137,16 +139,16 @@ impl Prelude {
     /// Runs the prelude in a new context. `functions` receives what has to live as long as the context.
     pub(crate) fn install(
         context: &Context,
-        surface: Surface,
+        options: &IsolateOptions,
         marks: Option<&'static Marks>,
         functions: &mut Vec<NativeFunction>,
     ) -> Result<Self, PreludeError> {
-        Self::run(context, surface, marks, functions).map_err(|error| PreludeError::new(context, error))
+        Self::run(context, options, marks, functions).map_err(|error| PreludeError::new(context, error))
     }
 
     fn run<'c>(
         context: &'c Context,
-        surface: Surface,
+        options: &IsolateOptions,
         marks: Option<&'static Marks>,
         functions: &mut Vec<NativeFunction>,
     ) -> Result<Self, ScriptError<'c>> {
@@ -196,11 +198,15 @@ impl Prelude {
         let bridge = link(BRIDGE, &[&classify])?;
         let clock = context.call(script(CLOCK)?, &[builtins])?;
         let streams = link(STREAMS, &[])?;
-        let has_webassembly = surface != Surface::Guest;
-        let kept = [context.boolean(surface != Surface::Full), context.boolean(has_webassembly)];
-        context.call(script(SURFACE)?, &kept)?;
+        let &IsolateOptions { surface, webassembly, .. } = options;
+        let kept = [
+            context.boolean(surface != Surface::Full),
+            context.boolean(webassembly != WebAssembly::None),
+            context.boolean(webassembly == WebAssembly::Guest),
+        ];
+        let compiler = context.call(script(SURFACE)?, &kept)?;
         let stacks = Self::add_disposal(context, builtins)?;
-        if has_webassembly {
+        if webassembly == WebAssembly::Guest {
             context.call(script(WEBASSEMBLY)?, &[])?;
         }
 
@@ -229,6 +235,7 @@ impl Prelude {
                 jumped: string("jumped"),
             },
             streams: Streams::new(context, streams)?,
+            compiler: Kept::new(context, compiler),
             errors: [
                 error?,
                 type_error?,

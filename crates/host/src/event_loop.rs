@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pydeno_wire::message::{HostError, Language, StreamRequest};
+use pydeno_wire::message::{HostError, Language, StreamRequest, WasmModule};
 use pydeno_wire::{Text, Value};
 use rustix::net::RecvFlags;
 
@@ -66,6 +66,18 @@ impl Runtime {
             link.session
                 .eval_module(Nanos::now(), source, name.to_owned(), language)
                 .map_err(|error| too_long(&error))
+        })
+    }
+
+    /// Begins to load a WebAssembly module and returns its number, like [`begin_eval`](Self::begin_eval); otherwise as
+    /// [`load_wasm`](Self::load_wasm).
+    pub fn begin_load_wasm(&self, module: WasmModule, remember: impl FnOnce(u32)) -> Result<u64, Error> {
+        self.check_wasm(&module)?;
+        self.begin(|link| {
+            let begun = link.session.load_wasm(Nanos::now(), module);
+            let (request, first) = begun.map_err(|error| too_long(&error))?;
+            remember(first);
+            Ok(request)
         })
     }
 

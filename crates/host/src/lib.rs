@@ -33,15 +33,17 @@ mod status;
 mod supervisor;
 mod turn;
 mod watch;
+mod webassembly;
 mod worker;
 mod zygote;
 
 pub use error::{Error, Limit};
 pub use event_loop::{Ended, Progress};
 pub use host_functions::{HostFunctions, Interrupted};
-pub use options::{JitTier, Options, WorkerStart};
+pub use options::{JitTier, Options, WebAssembly, WorkerStart};
 pub use pool::{Pool, PoolStats, Spare, Ticket};
 pub use runtime::Runtime;
 pub use status::{SandboxStatus, sandbox_status};
 pub use supervisor::{Supervisor, ZygoteRotation, find_engine, supervisor};
+pub use webassembly::{WasmFunction, WasmOutline};
 pub use zygote::WorkerBinary;

@@ -51,11 +51,48 @@ impl JitTier {
     }
 }
 
+/// Who compiles WebAssembly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum WebAssembly {
+    /// Nobody: the engine is started without it.
+    #[default]
+    None,
+    /// The host, see [`Runtime::load_wasm`](crate::Runtime::load_wasm). The guest has no `WebAssembly`.
+    Host,
+    /// The guest too, which has `WebAssembly`.
+    Guest,
+}
+
+impl WebAssembly {
+    /// The name in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Host => "host",
+            Self::Guest => "guest",
+        }
+    }
+
+    /// The one with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::None, Self::Host, Self::Guest].into_iter().find(|webassembly| webassembly.name() == name)
+    }
+
+    /// The word on the worker's command line.
+    pub(crate) fn argument(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Host => Some("host-webassembly"),
+            Self::Guest => Some("webassembly"),
+        }
+    }
+}
+
 /// What a zygote's engine has: fixed when the engine is loaded, and so each combination in use has a zygote of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Features {
     pub(crate) jit: JitTier,
-    pub(crate) webassembly: bool,
+    pub(crate) webassembly: WebAssembly,
 }
 
 /// Where a worker's process image comes from.
@@ -114,8 +151,8 @@ pub struct Options {
     pub random_seed: Option<u64>,
     /// Whether making code from text throws.
     pub strict_eval: bool,
-    /// Whether the guest has `WebAssembly`.
-    pub webassembly: bool,
+    /// Who compiles WebAssembly.
+    pub webassembly: WebAssembly,
     /// Whether the guest has timers, `URL` and the other web interfaces.
     pub web: bool,
 }
@@ -153,7 +190,7 @@ impl Default for Options {
             clock: None,
             random_seed: None,
             strict_eval: false,
-            webassembly: false,
+            webassembly: WebAssembly::None,
             web: false,
         }
     }

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
-use pydeno_wire::message::{ExitStatus, Failure, Language, Place, SandboxReport, StreamRequest};
+use pydeno_wire::message::{ExitStatus, Failure, Language, Place, SandboxReport, StreamRequest, WasmModule};
 use pydeno_wire::{EncodeError, Text, Value};
 
 use crate::blocking;
@@ -13,7 +13,7 @@ use crate::error::{Error, Limit};
 use crate::fork_generation;
 use crate::host_functions::{HostFunctions, Interrupted};
 use crate::link::Link;
-use crate::options::Options;
+use crate::options::{Options, WebAssembly};
 use crate::session::{Done, Session, Stopping};
 use crate::supervisor::Supervisor;
 use crate::turn::{Turn, Turns};
@@ -200,6 +200,43 @@ impl Runtime {
         self.eval_blocking(host, |session| {
             session.eval_module(Nanos::now(), source, name.to_owned(), language)
         })
+    }
+
+    /// Loads a WebAssembly module of the host's beside the guest, which gets what it exports as a global object of the
+    /// module's name; the value is that object.
+    ///
+    /// The functions that it imports are synchronous and numbered from the number that `remember` is given; none of them is
+    /// called before it returns.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] where the [options](Options::webassembly) do not allow it, or the module is too large. One that
+    /// the engine refuses, or whose start function fails, is an [`Error::Js`].
+    pub fn load_wasm(
+        &self,
+        module: WasmModule,
+        remember: impl FnOnce(u32),
+        host: &mut dyn HostFunctions,
+    ) -> Result<Value, Error> {
+        self.check_wasm(&module)?;
+        self.eval_blocking(host, |session| {
+            let (request, first) = session.load_wasm(Nanos::now(), module)?;
+            remember(first);
+            Ok(request)
+        })
+    }
+
+    pub(crate) fn check_wasm(&self, module: &WasmModule) -> Result<(), Error> {
+        let (length, max) = (module.code.len(), self.options.max_value_bytes);
+        let what = if self.options.webassembly == WebAssembly::None {
+            "load_wasm needs a runtime whose engine has WebAssembly; start it with webassembly=\"host\""
+                .to_owned()
+        } else if length as u64 > max {
+            format!("the module has {length} bytes; `max_serialization_bytes` allows {max}")
+        } else {
+            return Ok(());
+        };
+        Err(Error::InvalidInput { what })
     }
 
     fn eval_blocking(

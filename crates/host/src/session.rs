@@ -15,7 +15,7 @@ use pydeno_wire::frame::{FrameReader, encode_frame};
 use pydeno_wire::message::{BUILD, CONSOLE_BYTES, CONSOLE_LINE_BYTES};
 use pydeno_wire::message::{
     Binding, ConsoleLevel, Failure, HostError, HostMessage, JsError, Language, Limits, Place, Ready, STREAMS,
-    SandboxReport, Start, StreamRequest, WorkerMessage,
+    SandboxReport, Start, StreamRequest, WasmModule, WorkerMessage,
 };
 use pydeno_wire::{Budget, EncodeError, Message, Text, Value};
 
@@ -263,6 +263,23 @@ impl Session {
         self.push(&HostMessage::EvalModule { id, source, name, language, timeout_ms: self.timeout_ms() })?;
         self.begin(now, id);
         Ok(id)
+    }
+
+    /// Starts the loading of a module and returns its number, and that of the function that is its first import; the others
+    /// follow.
+    ///
+    /// # Errors
+    ///
+    /// The module is longer than a message may hold: nothing was sent.
+    pub(crate) fn load_wasm(&mut self, now: Nanos, module: WasmModule) -> Result<(u64, u32), EncodeError> {
+        let id = self.last_request + 1;
+        let first_function = self.functions.len() as u32;
+        let imports = module.imports.len();
+        let timeout_ms = self.timeout_ms();
+        self.push(&HostMessage::LoadWasm { id, module, first_function, timeout_ms })?;
+        self.functions.resize(self.functions.len() + imports, false);
+        self.begin(now, id);
+        Ok((id, first_function))
     }
 
     /// Calls a function of the guest and returns the invocation's number.

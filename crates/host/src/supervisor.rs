@@ -252,6 +252,6 @@ pub(crate) fn request(zygote: &Arc<Zygote>, options: &Options) -> Result<Forthco
 /// Loads the engine in a zygote that is ended at once, and returns its library.
 pub fn find_engine(binary: &WorkerBinary, tier: JitTier) -> Result<String, Error> {
     let supervisor = supervisor(|| Ok(binary.clone()))?;
-    let features = Features { jit: tier, webassembly: false };
+    let features = Features { jit: tier, ..Features::default() };
     Zygote::start(binary, features, &supervisor.monitor).map(|zygote| zygote.engine.clone())
 }

@@ -106,7 +106,7 @@ impl Zygote {
         command
             .arg("zygote")
             .arg(features.jit.name())
-            .args(features.webassembly.then_some("webassembly"))
+            .args(features.webassembly.argument())
             .env_clear()
             // Without a locale in the environment the engine formats numbers and dates for none at all.
             .env("LANG", "en_US.UTF-8")

@@ -87,6 +87,11 @@ impl Callbacks {
         first
     }
 
+    /// How many functions are remembered; the number of the next.
+    pub(crate) fn bound(&self) -> u32 {
+        self.functions().len() as u32
+    }
+
     /// Takes a function away from the guest, however it came by it; whether there was one.
     pub(crate) fn revoke(&self, object: Option<&Text>, name: &Text) -> bool {
         let mut revoked = Vec::new();

@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use pydeno_engine as engine;
 use pydeno_engine::{
-    Ended, Engine, EvalLimits, Isolate, IsolateOptions, Module, Script, StepLimits, Surface,
+    Ended, Engine, EvalLimits, Features, Isolate, IsolateOptions, Module, Script, StepLimits, Surface,
+    WebAssembly,
 };
 use pydeno_host::Error;
 use pydeno_wire::message::{Failure, HostError, Place, STREAMS};
@@ -27,6 +28,7 @@ use crate::loop_turn::{LoopTurn, Started};
 use crate::options::{self, InProcessOptions};
 use crate::thread_bound::{ThreadBound, detach_here};
 use crate::to_python::to_python;
+use crate::wasm::{WasmOutline, import_names, remember};
 
 /// The core of `pydeno.Runtime`. It has the methods of the isolated one, and an event loop drives it in the same way; but
 /// what is begun here runs at once, on the calling thread.
@@ -82,9 +84,14 @@ impl InProcessRuntime {
             started: RefCell::default(),
             ended: RefCell::default(),
         });
-        let isolate =
-            Isolate::new(engine, &IsolateOptions { surface: Surface::Full, ..IsolateOptions::default() })
-                .map_err(|error| unavailable(error.to_string()))?;
+        // For every runtime of the process, since the engine reads its options once.
+        engine.configure(Features { webassembly: true, ..Features::default() });
+        let settled = IsolateOptions {
+            surface: Surface::Full,
+            webassembly: WebAssembly::Host,
+            ..IsolateOptions::default()
+        };
+        let isolate = Isolate::new(engine, &settled).map_err(|error| unavailable(error.to_string()))?;
         if settings.web {
             isolate.install_web().map_err(|error| unavailable(error.to_string()))?;
         }
@@ -149,6 +156,43 @@ impl InProcessRuntime {
         self.enter(py)?.shared.callbacks.forget_raised();
         let request = self.begin_eval_module(py, source, name, language)?;
         self.finish(py, self.enter(py)?, request)
+    }
+
+    /// Loads a WebAssembly module; the value is a dict of its exports. `functions` are what it imports.
+    fn load_wasm<'py>(
+        &self,
+        py: Python<'py>,
+        name: &Bound<'py, PyString>,
+        code: &[u8],
+        outline: &WasmOutline,
+        functions: Vec<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.enter(py)?.shared.callbacks.forget_raised();
+        let request = self.begin_load_wasm(py, name, code, outline, functions)?;
+        self.finish(py, self.enter(py)?, request)
+    }
+
+    /// Begins to load a WebAssembly module, like `begin_eval`.
+    fn begin_load_wasm(
+        &self,
+        py: Python<'_>,
+        name: &Bound<'_, PyString>,
+        code: &[u8],
+        outline: &WasmOutline,
+        functions: Vec<Py<PyAny>>,
+    ) -> PyResult<u64> {
+        let inner = self.enter(py)?;
+        if !inner.shared.running.borrow().is_empty() {
+            return Err(errors::from_host(py, &Error::Reentrant));
+        }
+        let module = outline.module(name, code, &functions)?;
+        let holder = module.name.to_string_lossy();
+        let first = remember(&inner.shared.callbacks, &holder, import_names(&module), functions);
+        let functions = (first..).take(module.imports.len()).map(|number| inner.shared.synchronous(number));
+        let functions: Vec<engine::HostFunction> = functions.collect();
+        self.begin(py, inner, |isolate, request, limits| {
+            isolate.begin_load_wasm(request, &module, functions, limits);
+        })
     }
 
     /// Calls a function of the guest, also from inside a host function.
@@ -427,15 +471,13 @@ impl InProcessRuntime {
         let isolate = inner.isolate(py)?;
         let first = inner.shared.callbacks.bind(place.holder(), &names, functions);
         for (number, (name, &asynchronous)) in (first..).zip(names.iter().zip(asynchronous)) {
-            let shared = Rc::clone(&inner.shared);
             let function = if asynchronous {
+                let shared = Rc::clone(&inner.shared);
                 engine::Bound::Asynchronous(Box::new(move |request, arguments| {
                     Ok(shared.start(request, number, arguments))
                 }))
             } else {
-                engine::Bound::Synchronous(Box::new(move |request, arguments: Vec<Value>| {
-                    shared.call(request, number, &arguments)
-                }))
+                engine::Bound::Synchronous(inner.shared.synchronous(number))
             };
             isolate
                 .bind_in(place, name, function)
@@ -610,6 +652,12 @@ impl Shared {
                 Err(error_of_host("the evaluation is being stopped"))
             })
         })
+    }
+
+    /// The function with this number for the guest.
+    fn synchronous(self: &Rc<Self>, number: u32) -> engine::HostFunction {
+        let shared = Rc::clone(self);
+        Box::new(move |request, arguments| shared.call(request, number, &arguments))
     }
 
     fn start(&self, request: u64, function: u32, arguments: Vec<Value>) -> u64 {

@@ -11,7 +11,7 @@ use pydeno_host::{
     Ended, Error, HostFunctions, Interrupted, Options, Runtime, Supervisor, WorkerBinary, ZygoteRotation,
     supervisor,
 };
-use pydeno_wire::message::{ConsoleLevel, HostError, JsError, Place, STREAMS, StreamRequest};
+use pydeno_wire::message::{ConsoleLevel, HostError, JsError, Place, STREAMS, StreamRequest, WasmModule};
 use pydeno_wire::{Text, Value};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyValueError;
@@ -27,6 +27,7 @@ use crate::js_stream::JsStream;
 use crate::loop_turn::{LoopTurn, Started};
 use crate::options;
 use crate::to_python::to_python;
+use crate::wasm::{WasmOutline, import_names, remember};
 
 /// The core of `pydeno.IsolatedRuntime`.
 #[pyclass(module = "pydeno._pydeno", frozen)]
@@ -133,6 +134,37 @@ impl IsolatedRuntime {
         let language = options::language(language)?;
         self.callbacks.forget_raised();
         self.blocking(py, |host| self.runtime.eval_module(source, name, language, host))
+    }
+
+    /// Loads a WebAssembly module; the value is a dict of its exports. `functions` are what it imports.
+    fn load_wasm<'py>(
+        &self,
+        py: Python<'py>,
+        name: &Bound<'py, PyString>,
+        code: &[u8],
+        outline: &WasmOutline,
+        functions: Vec<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let module = outline.module(name, code, &functions)?;
+        self.callbacks.forget_raised();
+        let remember = self.remember_imports(&module, functions);
+        self.blocking(py, |host| self.runtime.load_wasm(module, remember, host))
+    }
+
+    /// Begins to load a WebAssembly module, like `begin_eval`.
+    fn begin_load_wasm(
+        &self,
+        py: Python<'_>,
+        name: &Bound<'_, PyString>,
+        code: &[u8],
+        outline: &WasmOutline,
+        functions: Vec<Py<PyAny>>,
+    ) -> PyResult<u64> {
+        let module = outline.module(name, code, &functions)?;
+        self.tell_released();
+        let remember = self.remember_imports(&module, functions);
+        py.detach(|| self.runtime.begin_load_wasm(module, remember))
+            .map_err(|error| errors::from_host(py, &error))
     }
 
     /// Calls a function of the guest.
@@ -388,6 +420,19 @@ impl IsolatedRuntime {
             })
         })
         .map_err(|error| errors::from_host(py, &error))
+    }
+
+    /// Remembers what a module imports when it has got its number.
+    fn remember_imports(
+        &self,
+        module: &WasmModule,
+        functions: Vec<Py<PyAny>>,
+    ) -> impl FnOnce(u32) + Send + use<'_> {
+        let (name, imports) = (module.name.to_string_lossy().into_owned(), import_names(module));
+        move |first| {
+            let remembered = remember(&self.callbacks, &name, imports, functions);
+            debug_assert_eq!(first, remembered);
+        }
     }
 
     fn blocking<'py>(

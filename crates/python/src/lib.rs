@@ -22,6 +22,7 @@ mod thread_bound;
 mod to_python;
 mod unconverted;
 mod undefined;
+mod wasm;
 
 use pyo3::pymodule;
 
@@ -48,6 +49,8 @@ mod _pydeno {
     use super::status::sandbox_status;
     #[pymodule_export]
     use super::undefined::UndefinedType;
+    #[pymodule_export]
+    use super::wasm::WasmOutline;
 
     use std::sync::OnceLock;
 

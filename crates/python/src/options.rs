@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pydeno_host::{JitTier, Options, WorkerStart};
+use pydeno_host::{JitTier, Options, WebAssembly, WorkerStart};
 use pydeno_wire::Budget;
 use pydeno_wire::message::{Language, SandboxMode};
 use pyo3::exceptions::PyValueError;
@@ -39,6 +39,7 @@ pub(crate) fn isolated(options: &Bound<'_, PyDict>) -> PyResult<Options> {
     let jit: String = entry(options, "jit")?;
     let sandbox: String = entry(options, "sandbox")?;
     let worker_start: String = entry(options, "worker_start")?;
+    let webassembly: String = entry(options, "webassembly")?;
     Ok(Options {
         sandbox: match sandbox.as_str() {
             "require" => SandboxMode::Require,
@@ -70,7 +71,9 @@ pub(crate) fn isolated(options: &Bound<'_, PyDict>) -> PyResult<Options> {
         clock: entry(options, "clock")?,
         random_seed: entry(options, "random_seed")?,
         strict_eval: entry(options, "strict_eval")?,
-        webassembly: entry(options, "webassembly")?,
+        webassembly: WebAssembly::from_name(&webassembly).ok_or_else(|| {
+            PyValueError::new_err(format!("no way of having WebAssembly is named {webassembly:?}"))
+        })?,
         web: entry(options, "web")?,
     })
 }

@@ -37,6 +37,7 @@ mod head;
 mod host_message;
 mod js_error;
 mod record;
+mod wasm_module;
 mod worker_message;
 mod zygote_message;
 

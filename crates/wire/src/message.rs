@@ -43,6 +43,18 @@ pub enum HostMessage {
         /// As in `Eval`.
         timeout_ms: u64,
     },
+    /// Compile a WebAssembly module and make what it exports a global object of the guest's; answered like `Eval`, with that
+    /// object. The guest gets functions around the module's, and neither the module nor anything that leads to `WebAssembly`.
+    LoadWasm {
+        /// Chosen by the host, increasing, from the same numbers as those of `Eval`.
+        id: u64,
+        /// The module.
+        module: WasmModule,
+        /// The function that the module's first import is in a [`WorkerMessage::Call`]; the others follow. All are synchronous.
+        first_function: u32,
+        /// As in `Eval`.
+        timeout_ms: u64,
+    },
     /// Call a function of the guest; answered like `Eval`.
     Invoke {
         /// Chosen by the host, increasing, from the same numbers as those of `Eval`.
@@ -85,6 +97,63 @@ pub enum HostMessage {
         /// The evaluation's id.
         id: u64,
     },
+}
+
+/// A WebAssembly module, and what the host has read in it. It is the host's, which vouches for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WasmModule {
+    /// The global's name.
+    pub name: Text,
+    /// The module in the binary format.
+    pub code: Vec<u8>,
+    /// What it imports, in its order: functions only.
+    pub imports: Vec<WasmImport>,
+    /// What the guest gets of its exports.
+    pub exports: Vec<WasmExport>,
+}
+
+/// A function that a WebAssembly module imports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WasmImport {
+    /// The first of its two names.
+    pub module: Text,
+    /// The second.
+    pub name: Text,
+    /// What it returns.
+    pub result: Option<WasmNumber>,
+}
+
+/// Something that a WebAssembly module exports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WasmExport {
+    /// Its name.
+    pub name: Text,
+    /// What it is.
+    pub kind: WasmExportKind,
+}
+
+/// What a WebAssembly module can export to a guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WasmExportKind {
+    /// A function with these parameters, whose results are numbers, too.
+    Function(Vec<WasmNumber>),
+    /// A memory, of which the guest gets functions that copy out of it and into it.
+    Memory,
+    /// A number that does not change.
+    Constant,
+}
+
+/// A number as WebAssembly has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WasmNumber {
+    /// A number of JavaScript's, as a 32-bit integer.
+    I32,
+    /// A `BigInt` of JavaScript's, as a 64-bit integer.
+    I64,
+    /// A number of JavaScript's, as the nearest of single precision.
+    F32,
+    /// A number of JavaScript's.
+    F64,
 }
 
 /// What a stream can be asked.

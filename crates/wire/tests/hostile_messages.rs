@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use pydeno_wire::codec::bounds;
 use pydeno_wire::message::{
     Binding, ConsoleLevel, Failure, Frame, HostError, HostMessage, JsError, Language, LayerReport, Place,
-    Ready, SandboxReport, WorkerMessage, ZygoteReply, ZygoteRequest,
+    Ready, SandboxReport, WasmExport, WasmExportKind, WasmImport, WasmModule, WasmNumber, WorkerMessage,
+    ZygoteReply, ZygoteRequest,
 };
 use pydeno_wire::{Budget, DecodeError, EncodeError, Function, Message, Text, Value};
 
@@ -171,6 +172,24 @@ fn script(source_bytes: usize, name_bytes: usize) -> HostMessage {
     }
 }
 
+/// A module with so much of each: bytes, imports, exports, parameters of each of them.
+fn wasm(bytes: usize, imports: usize, exports: usize, parameters: usize) -> HostMessage {
+    let name = Text::from("w".repeat(bounds::WASM_NAME_BYTES));
+    let import = WasmImport { module: name.clone(), name: name.clone(), result: Some(WasmNumber::F64) };
+    let kind = WasmExportKind::Function(vec![WasmNumber::F64; parameters]);
+    HostMessage::LoadWasm {
+        id: u64::MAX,
+        module: WasmModule {
+            name: name.clone(),
+            code: vec![0; bytes],
+            imports: vec![import; imports],
+            exports: vec![WasmExport { name, kind }; exports],
+        },
+        first_function: u32::MAX,
+        timeout_ms: u64::MAX,
+    }
+}
+
 #[test]
 fn a_field_at_its_bound_passes_and_one_beyond_is_refused_by_both_ends() {
     for (within, beyond, field, limit) in [
@@ -198,6 +217,30 @@ fn a_field_at_its_bound_passes_and_one_beyond_is_refused_by_both_ends() {
             "a function's name",
             bounds::BINDING_NAME_BYTES,
         ),
+        (
+            wasm(bounds::WASM_BYTES, 0, 0, 0),
+            wasm(bounds::WASM_BYTES + 1, 0, 0, 0),
+            "the module",
+            bounds::WASM_BYTES,
+        ),
+        (
+            wasm(0, bounds::WASM_ENTRIES, 0, 0),
+            wasm(0, bounds::WASM_ENTRIES + 1, 0, 0),
+            "the imports",
+            bounds::WASM_ENTRIES,
+        ),
+        (
+            wasm(0, 0, bounds::WASM_ENTRIES, 0),
+            wasm(0, 0, bounds::WASM_ENTRIES + 1, 0),
+            "the exports",
+            bounds::WASM_ENTRIES,
+        ),
+        (
+            wasm(0, 0, 1, bounds::WASM_PARAMETERS),
+            wasm(0, 0, 1, bounds::WASM_PARAMETERS + 1),
+            "the parameters",
+            bounds::WASM_PARAMETERS,
+        ),
     ] {
         let bytes = encoded(&within);
         assert_eq!(decoded(&bytes), Ok(within));
@@ -217,6 +260,25 @@ fn a_field_at_its_bound_passes_and_one_beyond_is_refused_by_both_ends() {
     let limit = bounds::BINDINGS;
     let error = DecodeError::FieldTooLong { field: "the bindings", length: limit as u64 + 1, limit };
     assert_eq!(decoded::<HostMessage>(&many), Err(error));
+    let module = [&[0x88, 9, 0, 0x60, 0x5A], &head(bounds::WASM_BYTES + 1)[..]].concat();
+    let limit = bounds::WASM_BYTES;
+    let error = DecodeError::FieldTooLong { field: "the module", length: limit as u64 + 1, limit };
+    assert_eq!(decoded::<HostMessage>(&module), Err(error));
+}
+
+#[test]
+fn a_webassembly_module_with_something_that_there_is_not_is_refused() {
+    let message = |rest: &[u8]| [&[0x88, 9, 0, 0x60, 0x40], rest].concat();
+    for (rest, expected, offset, number, fields) in [
+        // An import of another kind, a result that is no number, an export of another kind, and a memory with parameters.
+        (&[0x81, 0x83, 2, 0x60, 0x60][..], "import", 6, 2, 2),
+        (&[0x81, 0x84, 1, 0x60, 0x60, 4], "WebAssembly number", 10, 4, 0),
+        (&[0x80, 0x81, 0x82, 3, 0x60], "export", 7, 3, 1),
+        (&[0x80, 0x81, 0x83, 1, 0x60, 0x80], "export", 7, 1, 2),
+    ] {
+        let error = DecodeError::UnknownRecord { offset, expected, number, fields };
+        assert_eq!(decoded::<HostMessage>(&message(rest)), Err(error));
+    }
 }
 
 /// The largest texts and lists that a guest can bring about, all of them beyond their bounds.
@@ -430,6 +492,7 @@ fn no_message_is_longer_than_its_kinds_maximum() {
         HostMessage::Bind(vec![binding; bounds::BINDINGS]),
         HostMessage::Release(vec![u64::MAX; bounds::RELEASED]),
         script(bounds::SOURCE_BYTES, bounds::NAME_BYTES),
+        wasm(bounds::WASM_BYTES, bounds::WASM_ENTRIES, bounds::WASM_ENTRIES, bounds::WASM_PARAMETERS),
         HostMessage::Answer { id: u64::MAX, outcome: Err(error) },
     ] {
         fits(encoded(&message).len(), HostMessage::max_encoded_bytes(&budget));

@@ -3,7 +3,8 @@
 use pydeno_wire::message::{
     Binding, ConsoleLevel, ErrorDetails, ExitStatus, Failure, Frame, HostError, HostMessage, JsError,
     Language, LayerReport, Limits, Place, Ready, SandboxMode, SandboxReport, Start, StreamRequest,
-    WorkerMessage, ZygoteReply, ZygoteRequest,
+    WasmExport, WasmExportKind, WasmImport, WasmModule, WasmNumber, WorkerMessage, ZygoteReply,
+    ZygoteRequest,
 };
 use pydeno_wire::{Budget, Function, Message, Stream, StreamOwner, Value};
 
@@ -50,6 +51,22 @@ fn host_messages_look_like_this() {
         language: Language::JavaScript,
         timeout_ms: 1000,
     };
+    let wasm = WasmModule {
+        name: "w".into(),
+        code: b"\0asm".to_vec(),
+        imports: vec![
+            WasmImport { module: "e".into(), name: "f".into(), result: None },
+            WasmImport { module: "e".into(), name: "g".into(), result: Some(WasmNumber::I64) },
+        ],
+        exports: vec![
+            WasmExport {
+                name: "h".into(),
+                kind: WasmExportKind::Function(vec![WasmNumber::I32, WasmNumber::F32, WasmNumber::F64]),
+            },
+            WasmExport { name: "m".into(), kind: WasmExportKind::Memory },
+            WasmExport { name: "c".into(), kind: WasmExportKind::Constant },
+        ],
+    };
     let invoke = |within| HostMessage::Invoke {
         id: 9,
         function: 3,
@@ -69,6 +86,11 @@ fn host_messages_look_like_this() {
         ),
         (eval, "87 02 07 63312b31 64612e6a73 01 f5 1903e8"),
         (module, "86 07 08 6131 616d 00 1903e8"),
+        (
+            HostMessage::LoadWasm { id: 8, module: wasm, first_function: 4, timeout_ms: 1000 },
+            "88 09 08 6177 440061736d 82 83006165 6166 84016165 6167 01 \
+             83 83006168 83000203 8201616d 82026163 04 1903e8",
+        ),
         (HostMessage::Answer { id: 8, outcome: Ok(Value::Null) }, "83 03 08 82 00 f6"),
         (HostMessage::Answer { id: 8, outcome: Err(error) }, "83 03 08 83 01 654572726f72 626e6f"),
         (HostMessage::Cancel { id: u64::MAX }, "82 04 1bffffffffffffffff"),

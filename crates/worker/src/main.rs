@@ -1,6 +1,6 @@
 //! `pydeno-worker`: the processes that have to do with guest code, and none of the host's.
 //!
-//! - `pydeno-worker zygote TIER [webassembly]` loads the engine, runs no guest code and forks workers for the host at the other end
+//! - `pydeno-worker zygote TIER [webassembly|host-webassembly]` loads the engine, runs no guest code and forks workers for the host at the other end
 //!   of its standard input. A fork of it is a *worker*: it confines itself, proves it, and then evaluates what the host
 //!   sends. At the host's request it becomes a *template* instead: it confines itself, evaluates a trusted script, and its
 //!   forks begin there.
@@ -20,14 +20,17 @@ mod zygote;
 
 use std::process::ExitCode;
 
+use pydeno_engine::WebAssembly;
+
 fn main() -> ExitCode {
     process::hear_of_children();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     process::close_inherited();
     let result = match arguments[..] {
-        ["zygote", tier] => zygote::run(tier, false),
-        ["zygote", tier, "webassembly"] => zygote::run(tier, true),
+        ["zygote", tier] => zygote::run(tier, WebAssembly::None),
+        ["zygote", tier, "host-webassembly"] => zygote::run(tier, WebAssembly::Host),
+        ["zygote", tier, "webassembly"] => zygote::run(tier, WebAssembly::Guest),
         ["probe"] => probe::run(),
         ["--version"] => {
             println!("pydeno-worker {}", pydeno_wire::message::BUILD);

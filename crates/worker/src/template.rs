@@ -42,8 +42,11 @@ impl Template {
         let report = applied.as_ref().map_or_else(|refusal| refusal.report.clone(), Report::clone);
         let mut link = Link::to_outlive(socket);
         let make = || {
-            let options =
-                IsolateOptions { surface: order.surface, for_forks: true, ..IsolateOptions::default() };
+            let options = IsolateOptions {
+                webassembly: order.webassembly,
+                for_forks: true,
+                ..IsolateOptions::default()
+            };
             world.map_or_else(|| Isolate::new(engine, &options).map_err(io::Error::other), Ok)
         };
         let Some((isolate, start)) = introduce(engine, &mut link, applied, order, make)? else {

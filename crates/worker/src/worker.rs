@@ -9,8 +9,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use pydeno_engine::{
-    Bound, Ended, Engine, EvalLimits, Isolate, IsolateError, IsolateOptions, Module, RandomSource, Script,
-    StepLimits, Surface,
+    Bound, Ended, Engine, EvalLimits, HostFunction, Isolate, IsolateError, IsolateOptions, Module,
+    RandomSource, Script, StepLimits, WebAssembly,
 };
 use pydeno_sandbox::{Layer, Refusal, Report, Request};
 use pydeno_wire::message::{BUILD, CONSOLE_BYTES, CONSOLE_LINE_BYTES};
@@ -42,8 +42,8 @@ pub(crate) struct Order<'a> {
     pub(crate) empty_root: bool,
     /// Whether the web interfaces are made before the host says what the guest is to have.
     pub(crate) web: bool,
-    /// Which globals the guest finds.
-    pub(crate) surface: Surface,
+    /// Who compiles WebAssembly.
+    pub(crate) webassembly: WebAssembly,
     /// What became of a confined child that made a forbidden call; `None` where no sandbox is asked for.
     pub(crate) kill_proof: Option<&'a Layer>,
 }
@@ -77,9 +77,15 @@ pub(crate) enum Origin {
 
 impl Origin {
     /// The isolate that guest code may run in, once this process is confined.
-    fn into_isolate(self, engine: &'static Engine, surface: Surface) -> Result<Isolate, IsolateError> {
+    fn into_isolate(
+        self,
+        engine: &'static Engine,
+        webassembly: WebAssembly,
+    ) -> Result<Isolate, IsolateError> {
         let isolate = match self {
-            Self::Nothing => Isolate::new(engine, &IsolateOptions { surface, ..IsolateOptions::default() })?,
+            Self::Nothing => {
+                Isolate::new(engine, &IsolateOptions { webassembly, ..IsolateOptions::default() })?
+            }
             Self::World(isolate) => {
                 isolate.go_on_in_fork(Some(RandomSource::System))?;
                 isolate
@@ -125,7 +131,7 @@ fn confine_and_serve(
     let mut link = Link::new(socket);
     let is_from_template = matches!(origin, Origin::Template(_));
     let make = || {
-        let isolate = origin.into_isolate(engine, order.surface).map_err(io::Error::other)?;
+        let isolate = origin.into_isolate(engine, order.webassembly).map_err(io::Error::other)?;
         if order.web {
             isolate.install_web().map_err(io::Error::other)?;
         }
@@ -289,6 +295,14 @@ impl Worker {
                 let module = Module { source: &source, name: &name, language };
                 self.request(id, timeout_ms, |limits| self.isolate.begin_module(id, &module, limits));
             }
+            HostMessage::LoadWasm { id, module, first_function, timeout_ms } => {
+                let functions =
+                    (first_function..).take(module.imports.len()).map(|function| self.synchronous(function));
+                let functions: Vec<HostFunction> = functions.collect();
+                self.request(id, timeout_ms, |limits| {
+                    self.isolate.begin_load_wasm(id, &module, functions, limits);
+                });
+            }
             HostMessage::Invoke { id, function, arguments, timeout_ms, within: _ } => {
                 self.request(id, timeout_ms, |limits| {
                     self.isolate.begin_invoke(id, function, &arguments, limits);
@@ -414,17 +428,14 @@ impl Worker {
 
     fn bind(self: &Rc<Self>, binding: Binding) {
         let Binding { function, place, name, asynchronous } = binding;
-        let worker = Rc::downgrade(self);
         let function = if asynchronous {
+            let worker = Rc::downgrade(self);
             Bound::Asynchronous(Box::new(move |request, arguments| match worker.upgrade() {
                 Some(worker) => worker.start_call(request, function, arguments),
                 None => process::exit(FAILED),
             }))
         } else {
-            Bound::Synchronous(Box::new(move |request, arguments| match worker.upgrade() {
-                Some(worker) => worker.call_host(request, function, arguments),
-                None => process::exit(FAILED),
-            }))
+            Bound::Synchronous(self.synchronous(function))
         };
         let bound = self.isolate.bind_in(&place, &name, function);
         if let Err(error) = bound {
@@ -432,6 +443,15 @@ impl Worker {
             let first = self.refused_binding.take();
             self.refused_binding.set(first.or(Some(refusal)));
         }
+    }
+
+    /// A function for the guest that waits for the host's.
+    fn synchronous(self: &Rc<Self>, function: u32) -> HostFunction {
+        let worker = Rc::downgrade(self);
+        Box::new(move |request, arguments| match worker.upgrade() {
+            Some(worker) => worker.call_host(request, function, arguments),
+            None => process::exit(FAILED),
+        })
     }
 
     /// Sends a line of the console, unless there were too many: sending waits for the host, and that is not the guest's
@@ -520,6 +540,7 @@ impl Worker {
                 Ok(
                     message @ (HostMessage::Eval { .. }
                     | HostMessage::EvalModule { .. }
+                    | HostMessage::LoadWasm { .. }
                     | HostMessage::Invoke { within: None, .. }
                     | HostMessage::Pull { .. }
                     | HostMessage::Answer { .. }

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use pydeno_engine::{Engine, Features, Isolate, IsolateError, IsolateOptions, Surface, Tier};
+use pydeno_engine::{Engine, Features, Isolate, IsolateError, IsolateOptions, Tier, WebAssembly};
 use pydeno_sandbox::Layer;
 use pydeno_wire::message::BUILD;
 use pydeno_wire::message::{ExitStatus, SandboxMode, ZygoteReply, ZygoteRequest};
@@ -44,7 +44,7 @@ const MAX_MESSAGE: usize = 4096;
 const CONTROL: u64 = 0;
 
 /// Loads the engine and serves the host at the other end of standard input until it hangs up.
-pub(crate) fn run(tier: &str, webassembly: bool) -> io::Result<()> {
+pub(crate) fn run(tier: &str, webassembly: WebAssembly) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let stdin = io::stdin();
     let control = stdin.as_fd();
@@ -56,13 +56,12 @@ pub(crate) fn run(tier: &str, webassembly: bool) -> io::Result<()> {
             return reply(control, &ZygoteReply::EngineUnavailable { reason: error.to_string() }, None);
         }
     };
-    if let Err(error) = engine.initialise(Features { tier, webassembly }) {
+    if let Err(error) = engine.initialise(Features { tier, webassembly: webassembly != WebAssembly::None }) {
         return reply(control, &ZygoteReply::EngineUnavailable { reason: error.to_string() }, None);
     }
     let descriptors = EngineDescriptors::find()?;
     raise_open_files();
-    let surface = if webassembly { Surface::GuestWithWebAssembly } else { Surface::Guest };
-    let world = match world_of_forks(engine, tier, surface) {
+    let world = match world_of_forks(engine, tier, webassembly) {
         Ok(world) => world,
         Err(error) => {
             return reply(control, &ZygoteReply::EngineUnavailable { reason: error.to_string() }, None);
@@ -70,7 +69,7 @@ pub(crate) fn run(tier: &str, webassembly: bool) -> io::Result<()> {
     };
     let library = engine.library().to_owned();
     reply(control, &ZygoteReply::Listening { build: BUILD.to_owned(), engine: library }, None)?;
-    let mut zygote = Zygote::new(engine, surface, world, descriptors, control)?;
+    let mut zygote = Zygote::new(engine, webassembly, world, descriptors, control)?;
     let served = zygote.serve();
     zygote.end_workers();
     served
@@ -81,9 +80,9 @@ pub(crate) fn run(tier: &str, webassembly: bool) -> io::Result<()> {
 fn world_of_forks(
     engine: &'static Engine,
     tier: Tier,
-    surface: Surface,
+    webassembly: WebAssembly,
 ) -> Result<Option<Isolate>, IsolateError> {
-    let options = IsolateOptions { surface, for_forks: true, ..IsolateOptions::default() };
+    let options = IsolateOptions { webassembly, for_forks: true, ..IsolateOptions::default() };
     if tier != Tier::Off {
         return Ok(None);
     }
@@ -94,7 +93,7 @@ fn world_of_forks(
 
 struct Zygote<'a> {
     engine: &'static Engine,
-    surface: Surface,
+    webassembly: WebAssembly,
     /// What forks begin with, in the tier that allows it.
     world: Option<Isolate>,
     descriptors: EngineDescriptors,
@@ -115,7 +114,7 @@ struct Zygote<'a> {
 impl<'a> Zygote<'a> {
     fn new(
         engine: &'static Engine,
-        surface: Surface,
+        webassembly: WebAssembly,
         world: Option<Isolate>,
         descriptors: EngineDescriptors,
         control: BorrowedFd<'a>,
@@ -124,7 +123,7 @@ impl<'a> Zygote<'a> {
         epoll::add(&epoll, control, epoll::EventData::new_u64(CONTROL), epoll::EventFlags::IN)?;
         Ok(Self {
             engine,
-            surface,
+            webassembly,
             world,
             descriptors,
             control,
@@ -236,7 +235,7 @@ impl<'a> Zygote<'a> {
             sandbox,
             empty_root,
             web: false,
-            surface: self.surface,
+            webassembly: self.webassembly,
             kill_proof: self.kill_proof(sandbox),
         };
         let keep = [self.control, self.epoll.as_fd(), self.threads.descriptor()];
@@ -277,9 +276,10 @@ impl<'a> Zygote<'a> {
                     (None, Some(world)) => Origin::World(world),
                     (None, None) => Origin::Nothing,
                 };
-                let Self { engine, surface, kill_proof, .. } = self;
+                let Self { engine, webassembly, kill_proof, .. } = self;
                 let kill_proof = kill_proof.as_ref().filter(|_| sandbox != SandboxMode::Off);
-                let order = Order { parent, sandbox, empty_root, web, surface: *surface, kill_proof };
+                let webassembly = *webassembly;
+                let order = Order { parent, sandbox, empty_root, web, webassembly, kill_proof };
                 worker::run(engine, &mut self.descriptors, socket, &order, origin)
             }
             Ok(Side::Parent { child }) => child,

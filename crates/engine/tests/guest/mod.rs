@@ -44,6 +44,10 @@ impl Guest {
     pub fn new() -> Self {
         let engine = Engine::load().expect("the tests need JavaScriptCore");
         let isolate = Isolate::new(engine, &IsolateOptions::default()).expect("an isolate can be made");
+        Self::of(isolate)
+    }
+
+    pub fn of(isolate: Isolate) -> Self {
         Self(isolate, Rc::default())
     }
 

@@ -2,7 +2,7 @@ use super::*;
 
 use crate::session::request::GRACE;
 
-use pydeno_wire::message::{JsError, LayerReport};
+use pydeno_wire::message::{JsError, LayerReport, WasmImport};
 
 mod overlapping;
 
@@ -75,6 +75,39 @@ fn an_evaluation_with_a_host_call_goes_through_in_order() {
     let done = done(id, Ok(Value::Number(7.0)), None);
     assert_eq!(session.next_event(at(3)), Ok(Some(done)));
     assert_eq!(session.next_event(at(3)), Ok(None));
+}
+
+#[test]
+fn what_a_loaded_module_imports_is_called_and_nothing_beyond_it() {
+    let import = || WasmImport { module: "env".into(), name: "f".into(), result: None };
+    let module =
+        WasmModule { name: "lib".into(), code: vec![0], imports: vec![import(), import()], exports: vec![] };
+    let call = |id, request, function| WorkerMessage::Call { id, request, function, arguments: vec![] };
+    let (mut session, first) = running(&Options::default());
+    hear(&mut session, &WorkerMessage::Done { id: first, outcome: Ok(Value::Null), unhandled: vec![] });
+    session.next_event(at(0)).unwrap();
+    let (id, first_function) = session.load_wasm(at(0), module.clone()).unwrap();
+    assert_eq!(first_function, 1, "one was bound before");
+    let timeout_ms = 30_000;
+    assert_eq!(said(&mut session), [HostMessage::LoadWasm { id, module, first_function, timeout_ms }]);
+
+    hear(&mut session, &call(1, id, 2));
+    let event = session.next_event(at(1)).unwrap();
+    let expected = Call { id: 1, request: id, function: 2, arguments: vec![], asynchronous: false };
+    assert_eq!(event, Some(Event::Call(expected)));
+    session.answer(at(2), 1, Ok(Value::Null)).unwrap();
+    assert!(violation(&mut session, &call(2, id, 3)).contains("function 3 of 3"));
+}
+
+#[test]
+fn a_module_that_is_too_long_for_a_message_leaves_the_session_as_it_was() {
+    let (mut session, _) = running(&Options::default());
+    let code = vec![0; bounds::WASM_BYTES + 1];
+    let module = WasmModule { name: "lib".into(), code, imports: vec![], exports: vec![] };
+    let error = session.load_wasm(at(0), module).unwrap_err();
+    assert!(matches!(error, EncodeError::FieldTooLong { field: "the module", .. }), "{error}");
+    assert_eq!(said(&mut session), []);
+    assert_eq!(session.functions.len(), 1);
 }
 
 #[test]

@@ -15,6 +15,18 @@ pub const BINDING_NAME_BYTES: usize = 1 << 10;
 /// Bindings in one `Bind`; more go into several.
 pub const BINDINGS: usize = 4096;
 
+/// A WebAssembly module, in bytes.
+pub const WASM_BYTES: usize = SOURCE_BYTES;
+
+/// Imports of a WebAssembly module, and as many exports.
+pub const WASM_ENTRIES: usize = 4096;
+
+/// The name of something that a WebAssembly module imports or exports, in bytes.
+pub const WASM_NAME_BYTES: usize = 1 << 10;
+
+/// Parameters of a function that a WebAssembly module exports.
+pub const WASM_PARAMETERS: usize = 1000;
+
 /// Functions in one `Release`; more go into several.
 pub const RELEASED: usize = 4096;
 

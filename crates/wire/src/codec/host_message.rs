@@ -6,6 +6,7 @@ use super::bounds::{
 };
 use super::error::{DecodeError, EncodeError};
 use super::record::{RECORD_OVERHEAD, RecordReader, RecordWriter, read_message, write_message};
+use super::wasm_module::{MAX_WASM_MODULE_BYTES, read_wasm_module, write_wasm_module};
 use crate::budget::Budget;
 use crate::message::{Binding, HostError, HostMessage, Language, Limits, Place, Start, StreamRequest};
 use crate::path::Segment;
@@ -20,6 +21,7 @@ const INVOKE: u64 = 5;
 const RELEASE: u64 = 6;
 const EVAL_MODULE: u64 = 7;
 const PULL: u64 = 8;
+const LOAD_WASM: u64 = 9;
 
 /// The number of each language, which is also its place in this list.
 const LANGUAGES: [Language; 3] = [Language::JavaScript, Language::TypeScript, Language::PlainJavaScript];
@@ -58,6 +60,14 @@ impl Message for HostMessage {
                 writer.text("the source", source, SOURCE_BYTES)?;
                 writer.string("the module's name", name, NAME_BYTES)?;
                 writer.unsigned(*language as u64);
+                writer.unsigned(*timeout_ms);
+                Ok(())
+            }
+            Self::LoadWasm { id, module, first_function, timeout_ms } => {
+                writer.record(LOAD_WASM, 7);
+                writer.unsigned(*id);
+                write_wasm_module(writer, module)?;
+                writer.unsigned((*first_function).into());
                 writer.unsigned(*timeout_ms);
                 Ok(())
             }
@@ -123,6 +133,12 @@ impl Message for HostMessage {
                     language: reader.choice("language", &LANGUAGES)?,
                     timeout_ms: reader.unsigned()?,
                 }),
+                (LOAD_WASM, 7) => Ok(Self::LoadWasm {
+                    id: reader.unsigned()?,
+                    module: read_wasm_module(reader)?,
+                    first_function: reader.unsigned_32()?,
+                    timeout_ms: reader.unsigned()?,
+                }),
                 (INVOKE, 5) => Ok(Self::Invoke {
                     id: reader.unsigned()?,
                     function: reader.unsigned()?,
@@ -150,7 +166,7 @@ impl Message for HostMessage {
         let bind = BINDINGS * (2 * BINDING_NAME_BYTES + RECORD_OVERHEAD);
         let eval = SOURCE_BYTES + NAME_BYTES;
         let error = ERROR_NAME_BYTES + ERROR_TEXT_BYTES;
-        bind.max(eval).max(error).max(budget.bytes).saturating_add(RECORD_OVERHEAD)
+        bind.max(eval).max(MAX_WASM_MODULE_BYTES).max(error).max(budget.bytes).saturating_add(RECORD_OVERHEAD)
     }
 }
 

@@ -106,6 +106,19 @@ impl RecordWriter<'_> {
         Ok(())
     }
 
+    /// Writes bytes, all of them.
+    pub(super) fn bytes(
+        &mut self,
+        field: &'static str,
+        bytes: &[u8],
+        limit: usize,
+    ) -> Result<(), EncodeError> {
+        within(field, bytes.len(), limit)?;
+        write_head(self.out, Major::Bytes, bytes.len() as u64);
+        self.out.extend_from_slice(bytes);
+        Ok(())
+    }
+
     /// Writes a string that must be whole.
     pub(super) fn string(
         &mut self,
@@ -284,6 +297,14 @@ impl RecordReader<'_> {
 
     pub(super) fn text(&mut self, field: &'static str, limit: usize) -> Result<Text, DecodeError> {
         decode::text(&mut self.reader, field, limit)
+    }
+
+    pub(super) fn bytes(&mut self, field: &'static str, limit: usize) -> Result<Vec<u8>, DecodeError> {
+        let length = self.reader.expect(Major::Bytes, "a byte string")?;
+        if length > limit as u64 {
+            return Err(DecodeError::FieldTooLong { field, length, limit });
+        }
+        Ok(self.reader.take(length)?.to_vec())
     }
 
     pub(super) fn string(&mut self, field: &'static str, limit: usize) -> Result<String, DecodeError> {

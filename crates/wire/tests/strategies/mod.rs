@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use pydeno_wire::message::{
     Binding, ConsoleLevel, ErrorDetails, ExitStatus, Failure, Frame, HostError, HostMessage, JsError,
     Language, LayerReport, Limits, Place, Ready, SandboxMode, SandboxReport, Start, StreamRequest,
-    WorkerMessage, ZygoteReply, ZygoteRequest,
+    WasmExport, WasmExportKind, WasmImport, WasmModule, WasmNumber, WorkerMessage, ZygoteReply,
+    ZygoteRequest,
 };
 use pydeno_wire::{BigInt, Function, MAX_DATE_MILLISECONDS, Stream, StreamOwner, Text, Value};
 
@@ -85,6 +86,21 @@ fn object(entries: Vec<(Text, Value)>) -> Value {
     Value::Object(kept)
 }
 
+fn wasm_module() -> impl Strategy<Value = WasmModule> {
+    let number =
+        prop::sample::select(vec![WasmNumber::I32, WasmNumber::I64, WasmNumber::F32, WasmNumber::F64]);
+    let import = (text(), text(), prop::option::of(number.clone()))
+        .prop_map(|(module, name, result)| WasmImport { module, name, result });
+    let kind = prop_oneof![
+        vec(number, 0..4).prop_map(WasmExportKind::Function),
+        Just(WasmExportKind::Memory),
+        Just(WasmExportKind::Constant),
+    ];
+    let export = (text(), kind).prop_map(|(name, kind)| WasmExport { name, kind });
+    (text(), vec(any::<u8>(), 0..40), vec(import, 0..4), vec(export, 0..4))
+        .prop_map(|(name, code, imports, exports)| WasmModule { name, code, imports, exports })
+}
+
 pub(crate) fn host_message() -> impl Strategy<Value = HostMessage> {
     let limits = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>(), any::<bool>()).prop_map(
         |(max_heap_bytes, max_value_bytes, max_value_nodes, max_value_depth, console)| Limits {
@@ -136,6 +152,14 @@ pub(crate) fn host_message() -> impl Strategy<Value = HostMessage> {
                 arguments,
                 timeout_ms,
                 within
+            }
+        ),
+        (any::<u64>(), wasm_module(), any::<u32>(), any::<u64>()).prop_map(
+            |(id, module, first_function, timeout_ms)| HostMessage::LoadWasm {
+                id,
+                module,
+                first_function,
+                timeout_ms
             }
         ),
         vec(any::<u64>(), 0..5).prop_map(HostMessage::Release),
