@@ -442,6 +442,22 @@ def test_it_works_on_event_loops(run_on_loop: RunOnLoop) -> None:
     assert run_on_loop(own()) == 6
 
 
+def test_a_module_that_is_loaded_while_a_script_calls_the_host_is_there_afterwards(
+    run_on_loop: RunOnLoop,
+) -> None:
+    async def main() -> object:
+        async with AsyncIsolatedRuntime(webassembly="host") as rt:
+            rt.bind_function("f", lambda number: number)
+            calling = rt.eval("let n = 0; for (let i = 0; i < 300; i++) n += f(1); n")
+            called, *modules = await asyncio.gather(
+                calling, *(rt.load_wasm(f"lib{number}", LIBRARY) for number in range(20))
+            )
+            assert [module.name for module in modules] == [f"lib{number}" for number in range(20)]
+            return called + await rt.eval("lib0.add(1, 2) + lib19.add(3, 4)")
+
+    assert run_on_loop(main()) == 310
+
+
 def test_it_starts_a_runtime_that_has_not_started() -> None:
     async def main() -> object:
         rt = AsyncIsolatedRuntime(webassembly="host")
@@ -502,9 +518,18 @@ def test_strict_eval_and_a_fixed_clock_change_nothing() -> None:
         assert rt.eval("lib.add(40, 2)") == 42
 
 
-def test_an_object_of_exports_that_does_not_cross_is_an_error() -> None:
-    code = build([Function(f"f{i}", b"", b"", b"") for i in range(2000)])
-    with IsolatedRuntime(RuntimeConfig(max_serialization_bytes=9000), webassembly="host") as rt:
-        with pytest.raises((ConversionError, InvalidInput)):
+def test_exports_that_are_more_than_a_value_may_have_are_refused(door: Any) -> None:
+    code = build([Function(f"function{i}", b"", b"", b"") for i in range(2000)])
+    config = RuntimeConfig(max_serialization_bytes=len(code))
+    with door(config) if door is Runtime else door(config, webassembly="host") as rt:
+        with pytest.raises(ConversionError):
             rt.load_wasm("lib", code)
-        assert rt.eval("1") == 1
+        assert rt.eval("40 + 2") == 42
+
+
+def test_more_exports_than_a_message_may_name_are_refused() -> None:
+    code = build([Function(f"f{i}", b"", b"", b"") for i in range(4097)])
+    with IsolatedRuntime(webassembly="host") as rt:
+        with pytest.raises(InvalidInput, match="the exports"):
+            rt.load_wasm("lib", code)
+        assert rt.eval("40 + 2") == 42

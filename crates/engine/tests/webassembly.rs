@@ -147,6 +147,59 @@ fn what_is_no_number_is_refused_and_runs_nothing() {
     assert_eq!(guest.value("Math.max(odd); ran"), number(1.0), "a control: coercing runs it");
 }
 
+/// `f0` to `f6`: each takes so many numbers and returns the last of them.
+fn of_every_length() -> WasmModule {
+    use WasmNumber::{F64, I64};
+    let names = ["f0", "f1", "f2", "f3", "f4", "f5", "f6"];
+    let parameters = [wasm::F64, wasm::I64, wasm::F64, wasm::I64, wasm::F64, wasm::I64];
+    let last: [&[u8]; 7] =
+        [&[0x42, 0], &[0x20, 0], &[0x20, 1], &[0x20, 2], &[0x20, 3], &[0x20, 4], &[0x20, 5]];
+    let functions: Vec<wasm::Function<'_>> = (0..names.len())
+        .map(|count| wasm::Function {
+            name: names[count],
+            parameters: &parameters[..count],
+            results: if count == 0 { &[wasm::I64] } else { &parameters[count - 1..count] },
+            code: last[count],
+        })
+        .collect();
+    let types = [F64, I64, F64, I64, F64, I64];
+    let exports = names.iter().enumerate().map(|(count, name)| function(name, &types[..count]));
+    alone(wasm::module(&[], &functions, &[]), exports.collect())
+}
+
+#[test]
+fn functions_of_any_number_of_parameters_check_each_of_them() {
+    let guest = host();
+    load(&guest, &of_every_length(), vec![]).expect("it loads");
+    for count in 1..7_usize {
+        let given: Vec<String> =
+            (1..=count).map(|i| if i % 2 == 0 { format!("{i}n") } else { i.to_string() }).collect();
+        let call = |given: &[String]| format!("String(lib.f{count}({}))", given.join(", "));
+        assert_eq!(guest.value(&call(&given)), string(&count.to_string()));
+        assert_eq!(guest.value(&format!("lib.f{count}.length")), number(count as f64));
+        for position in 0..count {
+            let mut wrong = given.clone();
+            wrong[position] = "'1'".to_owned();
+            let told = guest.error(&call(&wrong)).message.to_string_lossy().into_owned();
+            assert!(
+                told.starts_with(&format!("argument {} of lib.f{count} must be a", position + 1)),
+                "{told}"
+            );
+            let error = guest.error(&call(&given[..position]));
+            assert_eq!(error.name, "TypeError", "one that is missing is no number");
+        }
+        let more = [given, vec!["'more'".to_owned()]].concat();
+        assert_eq!(
+            guest.value(&call(&more)),
+            string(&count.to_string()),
+            "what is too much is not looked at"
+        );
+    }
+    assert_eq!(guest.value("String(lib.f0(1))"), string("0"));
+    guest.eval(POISON).expect("it poisons");
+    assert_eq!(guest.value("try { lib.f4(1) } catch {} try { lib.f6(1) } catch {} got.length"), number(0.0));
+}
+
 #[test]
 fn memory_is_copied_out_and_in() {
     let guest = with_kitchen_sink();

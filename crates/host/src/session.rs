@@ -274,11 +274,14 @@ impl Session {
     pub(crate) fn load_wasm(&mut self, now: Nanos, module: WasmModule) -> Result<(u64, u32), EncodeError> {
         let id = self.last_request + 1;
         let first_function = self.functions.len() as u32;
-        let imports = module.imports.len();
+        let (imports, exports) = (module.imports.len(), module.exports.clone());
         let timeout_ms = self.timeout_ms();
         self.push(&HostMessage::LoadWasm { id, module, first_function, timeout_ms })?;
         self.functions.resize(self.functions.len() + imports, false);
         self.begin(now, id);
+        if let Some(request) = self.request(id) {
+            request.loads = Some(exports);
+        }
         Ok((id, first_function))
     }
 
@@ -573,6 +576,9 @@ impl Session {
         let request = self.requests.remove(index);
         if outcome == Err(Failure::StreamEnded) && !request.asks_stream {
             return Err(self.violation("the end of a stream that was not asked".to_owned()));
+        }
+        if outcome.as_ref().is_ok_and(|value| !request.may_be(value)) {
+            return Err(self.violation("exports that the module does not have".to_owned()));
         }
         if outcome.is_ok() && request.in_flight > 0 {
             return Err(self.violation("a result before its calls were answered".to_owned()));

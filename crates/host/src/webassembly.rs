@@ -3,8 +3,10 @@
 //! The host vouches for the module, so this is no check of it: the engine that compiles it validates it. It is read here so that
 //! what is wrong with it is told at once, and so that the worker need not be asked what it has.
 
-use pydeno_wire::Text;
+use std::collections::HashMap;
+
 use pydeno_wire::message::{WasmExport, WasmExportKind, WasmImport, WasmModule, WasmNumber};
+use pydeno_wire::{Text, Value};
 use wasmparser::{ExternalKind, FuncType, GlobalType, MemoryType, Parser, Payload, TypeRef, ValType};
 
 use crate::error::Error;
@@ -253,6 +255,29 @@ impl Sections {
     }
 }
 
+/// The functions that a guest gets of a memory.
+const OF_MEMORY: [&str; 3] = ["size", "read", "write"];
+
+/// Whether this can be what a guest has of a module with these exports: what a worker says is a claim.
+pub(crate) fn is_what_is_exported(exports: &[WasmExport], value: &Value) -> bool {
+    let Value::Object(members) = value else { return false };
+    let members: HashMap<&Text, &Value> = members.iter().map(|(name, member)| (name, member)).collect();
+    members.len() == exports.len()
+        && exports.iter().all(|export| {
+            members.get(&export.name).is_some_and(|member| match (&export.kind, member) {
+                (WasmExportKind::Function(_), Value::Function(_))
+                | (WasmExportKind::Constant, Value::Number(_) | Value::BigInt(_)) => true,
+                (WasmExportKind::Memory, Value::Object(functions)) => {
+                    functions.len() == OF_MEMORY.len()
+                        && functions.iter().zip(OF_MEMORY).all(|((name, function), expected)| {
+                            *name == *expected && matches!(function, Value::Function(_))
+                        })
+                }
+                _ => false,
+            })
+        })
+}
+
 /// Pages of 64 KiB, of a memory whose pages may have another size.
 fn pages_of(pages: u64, memory: &MemoryType) -> u64 {
     match memory.page_size_log2 {
@@ -290,4 +315,114 @@ fn shown(signature: &FuncType) -> String {
 
 fn refused(what: &str) -> Error {
     Error::InvalidInput { what: format!("the WebAssembly module {what}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use pydeno_wire::Function;
+
+    /// (module
+    ///   (import "env" "f" (func (param i32) (result i64)))
+    ///   (memory (export "m") 1 3) (table (export "t") 1 funcref)
+    ///   (global (export "c") i32 (i32.const 42)) (global (export "v") (mut i32) (i32.const 7))
+    ///   (func (export "g") (param f32 f64) (result i32) (i32.const 0))
+    ///   (func (export "r") (param funcref)))
+    const MODULE: &[u8] = b"\0asm\x01\0\0\0\
+        \x01\x10\x03\x60\x01\x7F\x01\x7E\x60\x02\x7D\x7C\x01\x7F\x60\x01\x70\x00\
+        \x02\x09\x01\x03env\x01f\x00\x00\
+        \x03\x03\x02\x01\x02\
+        \x04\x04\x01\x70\x00\x01\
+        \x05\x04\x01\x01\x01\x03\
+        \x06\x0B\x02\x7F\x00\x41\x2A\x0B\x7F\x01\x41\x07\x0B\
+        \x07\x19\x06\x01m\x02\x00\x01t\x01\x00\x01c\x03\x00\x01v\x03\x01\x01g\x00\x01\x01r\x00\x02\
+        \x0A\x09\x02\x04\x00\x41\x00\x0B\x02\x00\x0B";
+
+    fn outline() -> WasmOutline {
+        WasmOutline::read(MODULE).expect("it is a module")
+    }
+
+    #[test]
+    fn a_module_is_read() {
+        let outline = outline();
+        let import = &outline.imports[0];
+        assert_eq!((&*import.module, &*import.name, &*import.signature), ("env", "f", "(i32) -> i64"));
+        assert_eq!(import.result, Some(WasmNumber::I64));
+        assert_eq!(
+            (&*outline.functions[0].name, &*outline.functions[0].signature),
+            ("g", "(f32, f64) -> i32")
+        );
+        assert_eq!(outline.functions.len(), 1);
+        assert_eq!(outline.left_out, ["t", "v", "r"]);
+        assert_eq!((outline.memory_pages, outline.max_memory_pages), (1, Some(3)));
+        let names: Vec<&Text> = outline.exports().collect();
+        assert_eq!(names, [&Text::from("m"), &Text::from("c"), &Text::from("g")]);
+    }
+
+    #[test]
+    fn a_module_that_is_cut_or_changed_is_read_or_refused() {
+        let mut refused = 0;
+        for end in 0..MODULE.len() {
+            refused += u32::from(WasmOutline::read(&MODULE[..end]).is_err());
+        }
+        assert!(refused > 80, "{refused}");
+        let mut changed = MODULE.to_vec();
+        for place in 0..MODULE.len() {
+            for byte in 0..=u8::MAX {
+                changed[place] = byte;
+                let _ = WasmOutline::read(&changed);
+            }
+            changed[place] = MODULE[place];
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_told() {
+        let told = |result: Result<(), Error>| result.unwrap_err().to_string();
+        let missing = told(outline().refuse_missing(|_, _| false));
+        assert!(missing.contains("env.f (i32) -> i64; give them with `imports`"), "{missing}");
+        assert!(outline().refuse_missing(|module, name| (module, name) == ("env", "f")).is_ok());
+        assert!(told(outline().refuse_larger(65_535, "max_memory")).contains("`max_memory` allows 65535"));
+        assert!(outline().refuse_larger(65_536, "max_memory").is_ok());
+    }
+
+    fn function() -> Value {
+        Value::Function(Function { handle: 1, name: "f".into() })
+    }
+
+    fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+        Value::Object(members.into_iter().map(|(name, value)| (name.into(), value)).collect())
+    }
+
+    fn memory() -> Value {
+        object([("size", function()), ("read", function()), ("write", function())])
+    }
+
+    #[test]
+    fn exports_are_what_the_module_has_and_nothing_else() {
+        let exports = outline().exports;
+        let is = |value: Value| is_what_is_exported(&exports, &value);
+        let all = || [("m", memory()), ("c", Value::Number(42.0)), ("g", function())];
+        assert!(is(object(all())));
+        // An object of a script has the names that are numbers first.
+        let [m, c, g] = all();
+        assert!(is(object([g, m, c])));
+        assert!(is_what_is_exported(&[], &object([])));
+
+        assert!(!is(Value::Null));
+        assert!(!is(object([])));
+        let [m, c, g] = all();
+        assert!(!is(object([m.clone(), c.clone(), g.clone(), ("x", function())])), "something else besides");
+        assert!(!is(object([m.clone(), c.clone(), ("x", function())])), "something else instead");
+        assert!(!is(object([m.clone(), c.clone(), ("g", Value::Null)])));
+        assert!(!is(object([m, ("c", function()), g.clone()])));
+        for odd in [
+            Value::Bytes(vec![0]),
+            object([("size", function()), ("read", function())]),
+            object([("size", function()), ("read", function()), ("write", Value::Null)]),
+        ] {
+            assert!(!is(object([("m", odd), c.clone(), g.clone()])));
+        }
+    }
 }

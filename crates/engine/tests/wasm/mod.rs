@@ -8,11 +8,11 @@ pub const F32: u8 = 0x7D;
 pub const F64: u8 = 0x7C;
 
 /// A function: its export's name, or `""`; its parameters, its results, and its code without the end.
-pub struct Function {
-    pub name: &'static str,
-    pub parameters: &'static [u8],
-    pub results: &'static [u8],
-    pub code: &'static [u8],
+pub struct Function<'a> {
+    pub name: &'a str,
+    pub parameters: &'a [u8],
+    pub results: &'a [u8],
+    pub code: &'a [u8],
 }
 
 fn unsigned(mut number: usize) -> Vec<u8> {
@@ -44,7 +44,7 @@ fn section(number: u8, body: &[u8]) -> Vec<u8> {
 pub type Import<'a> = (&'a str, &'a str, &'a [u8], &'a [u8]);
 
 /// A module: imported functions, functions, and sections put where they belong by their number.
-pub fn module(imports: &[Import<'_>], functions: &[Function], others: &[(u8, &[u8])]) -> Vec<u8> {
+pub fn module(imports: &[Import<'_>], functions: &[Function<'_>], others: &[(u8, &[u8])]) -> Vec<u8> {
     let signature =
         |parameters: &[u8], results: &[u8]| [&[0x60][..], &sized(parameters), &sized(results)].concat();
     let types: Vec<Vec<u8>> = imports

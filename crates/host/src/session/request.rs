@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use pydeno_wire::Value;
+use pydeno_wire::message::WasmExport;
+
 use crate::clock::Nanos;
 use crate::session::SessionLimits;
+use crate::webassembly;
 
 /// What the engine may need beyond `timeout`, and the worker beyond `request_timeout`, to end by itself before the host
 /// ends the worker.
@@ -41,6 +45,8 @@ pub(crate) struct Request {
     pub(crate) stopping: Option<Stopping>,
     /// Whether it asks a stream, which may then have ended.
     pub(crate) asks_stream: bool,
+    /// What the module exports that it loads, if it loads one: its value has exactly that.
+    pub(crate) loads: Option<Vec<WasmExport>>,
 }
 
 impl Request {
@@ -56,7 +62,13 @@ impl Request {
             console_notes: 0,
             stopping: None,
             asks_stream: false,
+            loads: None,
         }
+    }
+
+    /// Whether it may have this value.
+    pub(crate) fn may_be(&self, value: &Value) -> bool {
+        self.loads.as_deref().is_none_or(|exports| webassembly::is_what_is_exported(exports, value))
     }
 
     /// When the worker must be killed if this request has not ended; `ran` is the guest's clock, `running` since when

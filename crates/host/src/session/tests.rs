@@ -2,7 +2,8 @@ use super::*;
 
 use crate::session::request::GRACE;
 
-use pydeno_wire::message::{JsError, LayerReport, WasmImport};
+use pydeno_wire::Function;
+use pydeno_wire::message::{JsError, LayerReport, WasmExport, WasmExportKind, WasmImport};
 
 mod overlapping;
 
@@ -97,6 +98,25 @@ fn what_a_loaded_module_imports_is_called_and_nothing_beyond_it() {
     assert_eq!(event, Some(Event::Call(expected)));
     session.answer(at(2), 1, Ok(Value::Null)).unwrap();
     assert!(violation(&mut session, &call(2, id, 3)).contains("function 3 of 3"));
+}
+
+#[test]
+fn a_module_has_what_it_exports_and_a_worker_cannot_say_otherwise() {
+    let exports = vec![WasmExport { name: "f".into(), kind: WasmExportKind::Function(vec![]) }];
+    let module = WasmModule { name: "lib".into(), code: vec![0], imports: vec![], exports };
+    let loaded = |value| {
+        let mut session = configured(&Options::default());
+        let (id, _) = session.load_wasm(at(0), module.clone()).unwrap();
+        hear(&mut session, &WorkerMessage::Done { id, outcome: value, unhandled: vec![] });
+        session.next_event(at(1))
+    };
+    let function = Value::Function(Function { handle: 1, name: "f".into() });
+    let exports = Value::Object(vec![("f".into(), function.clone())]);
+    assert_eq!(loaded(Ok(exports.clone())), Ok(Some(done(1, Ok(exports), None))));
+    for claim in [Value::Null, function.clone(), Value::Object(vec![("g".into(), function)])] {
+        assert!(loaded(Ok(claim)).unwrap_err().0.contains("exports that the module does not have"));
+    }
+    assert_eq!(loaded(Err(Failure::Timeout)), Ok(Some(done(1, Err(Failure::Timeout), None))));
 }
 
 #[test]
