@@ -117,6 +117,7 @@ impl Runtime {
         let link = self.linked(&mut guard)?;
         answer_call(link, Nanos::now(), call, outcome);
         link.watched_by(&self.watch);
+        self.supervisor.monitor().ensure_awake();
         let _ = link.write();
         Ok(())
     }

@@ -16,8 +16,8 @@ use crate::watch::{Verdict, Watch};
 /// How long the monitor stays awake after the last busy worker; keeps a run of short host calls from waking it
 /// again and again.
 const LINGER: Duration = Duration::from_millis(200);
-/// How often it looks while awake, at the least.
-const PERIOD: Duration = Duration::from_millis(10);
+/// How often it looks at workers that do something, at the least.
+pub(crate) const PERIOD: Duration = Duration::from_millis(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -96,7 +96,11 @@ impl Shared {
             let now = Nanos::now();
             if let Some(wait) = self.check_all(now) {
                 quiet_since = now;
-                thread::park_timeout(wait);
+                if wait > PERIOD {
+                    self.doze();
+                } else {
+                    thread::park_timeout(wait);
+                }
             } else if now.since(quiet_since) < LINGER {
                 thread::park_timeout(PERIOD);
             } else {
@@ -111,6 +115,16 @@ impl Shared {
                 quiet_since = Nanos::now();
             }
         }
+    }
+
+    /// Sleeps until a worker could do harm that now does nothing, or until something is asked of one.
+    fn doze(&self) {
+        self.awake.store(false, Ordering::SeqCst);
+        // Whoever asked something before the store may not have seen the need to wake this thread.
+        if let Some(wait) = self.check_all(Nanos::now()) {
+            thread::park_timeout(wait);
+        }
+        self.awake.store(true, Ordering::SeqCst);
     }
 
     /// Checks every busy worker; how long until the next look, or `None` when nothing is busy.

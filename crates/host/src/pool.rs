@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 use pydeno_wire::Text;
 use pydeno_wire::message::{ConsoleLevel, JsError, Place};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 use crate::error::Error;
 use crate::fork_generation;
@@ -30,6 +33,9 @@ mod template;
 
 use ledger::Ledger;
 
+/// How long the successor of a worker that was taken from a well-filled pool is put off: its first milliseconds would cost the
+/// caller a core just when its first evaluation needs one.
+const COURTESY: Duration = Duration::from_millis(2);
 /// How often a long wait looks whether the caller was interrupted.
 const WAIT: Duration = Duration::from_millis(100);
 
@@ -103,6 +109,8 @@ pub(crate) struct PoolShared {
     state: Mutex<State>,
     /// Tells the keeper that there is something to look at.
     keeper: OwnedFd,
+    /// Tells it the same, but after a moment: a timer wakes nobody when it is set.
+    soon: OwnedFd,
     /// Tells an event loop that a ticket has brought something.
     bell: Arc<OwnedFd>,
 }
@@ -112,6 +120,8 @@ struct State {
     bindings: Vec<Arc<Bindings>>,
     /// Threads that wait for their ticket.
     sleepers: HashMap<u64, Arc<Condvar>>,
+    /// Whether workers are missing that the keeper is to start when its timer goes off.
+    put_off: bool,
 }
 
 /// Host functions that were bound together.
@@ -136,7 +146,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// The pool's thread, or its two descriptors, cannot be had; a template is asked for together with a compiler, whose
+    /// The pool's thread, or its three descriptors, cannot be had; a template is asked for together with a compiler, whose
     /// threads a fork would lose, or with an address space for each worker.
     pub fn new(
         supervisor: &Arc<Supervisor>,
@@ -172,8 +182,11 @@ impl Pool {
                 ledger: Ledger::new(size, max_workers),
                 bindings: Vec::new(),
                 sleepers: HashMap::new(),
+                put_off: false,
             }),
             keeper: signal()?,
+            soon: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)
+                .map_err(|error| unavailable("a timer for the pool", &error))?,
             bell: Arc::new(signal()?),
         });
         supervisor.add_pool(&shared);
@@ -196,8 +209,7 @@ impl Pool {
                 self.shared.wake_keeper();
                 continue;
             }
-            drop(state);
-            self.shared.wake_keeper();
+            self.shared.replace_taken(state);
             return self.shared.hand_out(spare, &bindings).map(Some);
         }
     }
@@ -399,6 +411,23 @@ impl PoolShared {
         ring(&self.keeper);
     }
 
+    /// Has the keeper replace a worker that was taken: at once where it is missed.
+    fn replace_taken(&self, mut state: MutexGuard<'_, State>) {
+        if !state.ledger.can_wait() {
+            drop(state);
+            return self.wake_keeper();
+        }
+        let was_put_off = std::mem::replace(&mut state.put_off, true);
+        drop(state);
+        let once = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: Timespec::try_from(COURTESY).expect("a moment fits a timespec"),
+        };
+        if !was_put_off && timerfd_settime(&self.soon, TimerfdTimerFlags::empty(), &once).is_err() {
+            self.wake_keeper();
+        }
+    }
+
     /// Gives a spare what it lacks, and has its place given back when it ends.
     fn hand_out(self: &Arc<Self>, mut spare: Spare, missing: &[Arc<Bindings>]) -> Result<Spare, Error> {
         spare.runtime.watch.hold(Lease { pool: Arc::downgrade(self), generation: self.generation });
@@ -467,8 +496,14 @@ impl Drop for Lease {
         if self.generation == fork_generation::current()
             && let Some(pool) = self.pool.upgrade()
         {
-            pool.lock().ledger.returned();
-            pool.wake_keeper();
+            let mut state = pool.lock();
+            state.ledger.returned();
+            // Mostly nothing is missing, or the keeper comes to it anyway.
+            let is_missed = !state.put_off && state.ledger.missing() > 0;
+            drop(state);
+            if is_missed || pool.template {
+                pool.wake_keeper();
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::cgroup::Group;
 use crate::clock::Nanos;
 use crate::error::Limit;
 use crate::fork_generation;
+use crate::monitor::PERIOD;
 use crate::pool::Lease;
 use crate::process_usage::{Usage, UsageReader};
 
@@ -71,7 +72,16 @@ struct Meter {
     /// The request that `cpu_before` belongs to.
     request: u64,
     cpu_before: Duration,
+    last: Usage,
+    /// How many samples in a row showed nothing new.
+    still: u32,
 }
+
+/// After how many samples without anything new a worker is looked at less often. The kernel's clock of processor time goes in
+/// steps as long as a look is apart, so one such sample says nothing.
+const STILL: u32 = 4;
+/// How far apart two looks at a worker may be that waits for the host or does nothing else.
+const FARTHEST: Duration = Duration::from_millis(100);
 
 impl Watch {
     pub(crate) fn new(pid: Pid, pidfd: OwnedFd, limits: WatchLimits) -> Self {
@@ -204,7 +214,7 @@ impl Watch {
             self.kill_during(request, Verdict::Over(Limit::Time));
             return None;
         }
-        let Some((usage, cpu)) = self.measure(request) else {
+        let Some((usage, cpu, still)) = self.measure(request) else {
             // One that has ended is its runtime's to notice, by the socket, and no fault of /proc.
             if !self.ends_within(Duration::ZERO) {
                 self.kill_during(request, Verdict::Unmeasurable);
@@ -218,34 +228,52 @@ impl Watch {
         } else if cpu > self.limits.cpu {
             Limit::Cpu
         } else {
-            return Some(until_memory_could_be_over(self.limits.memory - usage.memory));
+            let mut wait = until_memory_could_be_over(self.limits.memory - usage.memory);
+            if still < STILL {
+                wait = wait.min(PERIOD);
+            }
+            // What is asked of it meanwhile wakes the monitor.
+            let until_deadline = Nanos(self.deadline.load(Ordering::Relaxed)).since(now);
+            return Some(wait.min(FARTHEST).min(until_deadline.max(MOMENT_BEFORE_DEADLINE)));
         };
         self.kill_during(request, Verdict::Over(over));
         None
     }
 
-    /// A sample, and the CPU time since the request was first seen.
-    fn measure(&self, request: u64) -> Option<(Usage, Duration)> {
+    /// A sample, the CPU time since the request was first seen, and how many samples showed nothing new.
+    fn measure(&self, request: u64) -> Option<(Usage, Duration, u32)> {
         let mut slot = self.meter.lock().ok()?;
         if slot.is_none() {
             let reader = UsageReader::open(self.pid.as_raw_pid()).ok()?;
-            *slot = Some(Meter { reader, request: IDLE, cpu_before: Duration::ZERO });
+            *slot = Some(Meter {
+                reader,
+                request: IDLE,
+                cpu_before: Duration::ZERO,
+                last: Usage::default(),
+                still: 0,
+            });
         }
         let meter = slot.as_mut()?;
         let usage = meter.reader.sample().ok()?;
+        let is_still = meter.request == request && meter.last == usage;
         if meter.request != request {
             meter.request = request;
             meter.cpu_before = usage.cpu;
         }
-        Some((usage, usage.cpu.saturating_sub(meter.cpu_before)))
+        meter.still = if is_still { meter.still.saturating_add(1) } else { 0 };
+        meter.last = usage;
+        Some((usage, usage.cpu.saturating_sub(meter.cpu_before), meter.still))
     }
 }
+
+/// How soon after a look the next one may be, however near the deadline is.
+const MOMENT_BEFORE_DEADLINE: Duration = Duration::from_millis(1);
 
 /// The fastest a process was seen to fault pages in is about 4 GiB a second; looking again before `headroom` could be
 /// gone keeps the overshoot small without sampling an ordinary worker all the time.
 fn until_memory_could_be_over(headroom: u64) -> Duration {
     const BYTES_PER_MILLISECOND: u64 = 4 << 20;
-    Duration::from_millis((headroom / BYTES_PER_MILLISECOND).clamp(1, 10))
+    Duration::from_millis((headroom / BYTES_PER_MILLISECOND).max(1))
 }
 
 impl Drop for Watch {
@@ -269,6 +297,13 @@ mod tests {
         let pid = Pid::from_child(&child);
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).unwrap();
         (child, Watch::new(pid, pidfd, limits))
+    }
+
+    /// Waits until a program has started and does nothing any more.
+    fn settle(watch: &Watch) {
+        while watch.measure(IDLE).unwrap().2 < STILL {
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     #[test]
@@ -302,6 +337,36 @@ mod tests {
         watch.begin(1, now.plus(Duration::from_secs(5)));
         assert_eq!(watch.check(now), None);
         assert_eq!(watch.verdict(), Some(Verdict::Over(Limit::Memory)));
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_worker_that_does_nothing_is_looked_at_less_often_but_never_too_late() {
+        let (mut child, watch) = watched(GENEROUS);
+        settle(&watch);
+        let now = Nanos::now();
+        assert!(watch.begin(1, now.plus(Duration::from_secs(5))));
+        let waits: Vec<Duration> = (0..=STILL + 1).map(|_| watch.check(now).unwrap()).collect();
+        assert!(waits[..STILL as usize].iter().all(|wait| *wait <= PERIOD), "{waits:?}");
+        assert_eq!(waits.last(), Some(&FARTHEST));
+        watch.set_deadline(now.plus(Duration::from_millis(30)));
+        assert_eq!(watch.check(now), Some(Duration::from_millis(30)), "the deadline is nearer");
+        watch.set_deadline(now.plus(Duration::from_secs(5)));
+        assert!(watch.renew(1, 2));
+        assert!(watch.check(now).unwrap() <= PERIOD, "something else runs");
+        watch.kill(Verdict::Closed);
+        child.wait().unwrap();
+        // A control: one that could be over its limit in a moment is looked at as often as ever.
+        let (mut child, generous) = watched(GENEROUS);
+        settle(&generous);
+        let used = generous.measure(IDLE).unwrap().0.memory;
+        let limits = WatchLimits { memory: used + (8 << 20), ..GENEROUS };
+        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
+        let watch = Watch::new(Pid::from_child(&child), pidfd, limits);
+        watch.begin(1, now.plus(Duration::from_secs(5)));
+        let waits: Vec<Duration> = (0..=STILL + 1).map(|_| watch.check(now).unwrap()).collect();
+        assert!(waits.iter().all(|wait| *wait <= Duration::from_millis(2)), "{waits:?}");
+        child.kill().unwrap();
         child.wait().unwrap();
     }
 

@@ -3,7 +3,6 @@
 use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use pydeno_wire::message::Language;
@@ -24,16 +23,12 @@ use crate::worker::Confining;
 /// makes the first one later.
 const AT_ONCE: usize = 4;
 
-/// How long the successor of a worker that was taken from a well-filled pool is put off: its first milliseconds would cost the
-/// caller a core just when its first evaluation needs one.
-const COURTESY: Duration = Duration::from_millis(2);
-
 /// Keeps the pool until it is closed.
 pub(super) fn run(shared: &Arc<PoolShared>) {
     // Should this thread end for another reason, nobody must wait for it.
     let _closed_at_the_end = CloseAtTheEnd(shared);
     let templates = shared.template.then(Templates::new);
-    let mut keeper = Keeper { shared, starting: Vec::new(), templates };
+    let mut keeper = Keeper { shared, starting: Vec::new(), templates, is_time: false };
     while keeper.turn() {}
 }
 
@@ -50,6 +45,8 @@ struct Keeper<'a> {
     starting: Vec<Start>,
     /// For a pool whose workers begin where its bootstrap script has ended.
     templates: Option<Templates>,
+    /// Whether the timer for what was put off has gone off.
+    is_time: bool,
 }
 
 /// A worker on its way to being a spare.
@@ -83,12 +80,13 @@ impl Keeper<'_> {
             if state.ledger.is_closed() {
                 return false;
             }
-            if state.ledger.can_wait() && self.starting.is_empty() {
-                drop(state);
-                thread::sleep(COURTESY);
-                state = self.shared.lock();
+            let is_put_off = state.put_off && !self.is_time;
+            if is_put_off && state.ledger.can_wait() && self.starting.is_empty() {
+                0
+            } else {
+                state.put_off = false;
+                state.ledger.begin_starts(AT_ONCE)
             }
-            state.ledger.begin_starts(AT_ONCE)
         };
         self.request(number, false);
         if let Some(templates) = &mut self.templates {
@@ -161,12 +159,15 @@ impl Keeper<'_> {
     }
 
     /// Waits until something has happened to a worker or to the pool.
-    fn wait(&self) {
+    fn wait(&mut self) {
         let ready: Vec<Arc<OwnedFd>> =
             self.shared.lock().ledger.ready().filter_map(|spare| spare.runtime.socket()).collect();
         let now = Nanos::now();
         let mut patience: Option<Duration> = None;
-        let mut waits = vec![PollFd::new(&self.shared.keeper, PollFlags::IN)];
+        let mut waits = vec![
+            PollFd::new(&self.shared.keeper, PollFlags::IN),
+            PollFd::new(&self.shared.soon, PollFlags::IN),
+        ];
         let template = self.templates.as_ref().and_then(Templates::coming);
         // What is owed after this round has begun is for the next one.
         if self.templates.as_ref().is_some_and(Templates::wants_a_turn) {
@@ -196,6 +197,7 @@ impl Keeper<'_> {
         let mut rung = [0; 8];
         // It may not have been rung.
         let _ = rustix::io::read(&self.shared.keeper, &mut rung);
+        self.is_time = rustix::io::read(&self.shared.soon, &mut rung).is_ok();
     }
 
     /// Tells a worker its limits and the bindings that there are.

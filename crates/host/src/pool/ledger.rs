@@ -137,15 +137,20 @@ impl<S, E> Ledger<S, E> {
 
     /// How many workers to start now, so that no more than `at_once` are starting. They are on the books from here on.
     pub(super) fn begin_starts(&mut self, at_once: usize) -> usize {
+        let number = self.missing().min(at_once.saturating_sub(self.starting));
+        self.starting += number;
+        number
+    }
+
+    /// How many workers are to be started that there is room for.
+    pub(super) fn missing(&self) -> usize {
         if self.closed {
             return 0;
         }
         let spares = if self.failing { 0 } else { self.size };
         let wanted = (spares + self.waiting.len()).saturating_sub(self.ready.len() + self.starting);
         let room = self.max_workers.saturating_sub(self.ready.len() + self.starting + self.in_use);
-        let number = wanted.min(room).min(at_once.saturating_sub(self.starting));
-        self.starting += number;
-        number
+        wanted.min(room)
     }
 
     /// Whether a worker is missing and nobody would notice if it came a moment later.
@@ -232,6 +237,21 @@ mod tests {
             ledger.started(number as u32);
         }
         ledger
+    }
+
+    #[test]
+    fn what_is_missing_is_told_without_being_started() {
+        let mut ledger = filled(2, 3);
+        assert_eq!(ledger.missing(), 0);
+        ledger.take().unwrap();
+        assert_eq!((ledger.missing(), ledger.missing()), (1, 1));
+        assert_eq!(ledger.begin_starts(AT_ONCE), 1);
+        assert_eq!(ledger.missing(), 0, "it is being started");
+        ledger.started(7);
+        ledger.take().unwrap();
+        assert_eq!(ledger.missing(), 0, "there is no room for another");
+        ledger.returned();
+        assert_eq!(ledger.missing(), 1);
     }
 
     #[test]
