@@ -3,11 +3,15 @@
     make bench-own                        everything
     .venv/bin/python benches/figures.py   this file alone
 
-Prints the median and the 95th percentile of many rounds. Nothing here fails for being slow.
+Prints the median and the 95th percentile of many rounds. Nothing here fails for being slow. First comes the machine's
+floor: what it takes to ask another process and hear from it, which every evaluation and every tool call contains.
+docs/latency.md says more.
 """
 
 from __future__ import annotations
 
+import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -53,6 +57,36 @@ def measure(name: str, action: Callable[[], object], rounds: int, per: int = 1) 
         action()
         samples.append(time.perf_counter() - started)
     show(name, samples, per)
+
+
+def floor(rounds: int = 20_000) -> None:
+    """What a byte to another process and back takes, on one core, on two, and where the scheduler puts them."""
+    cores = sorted(os.sched_getaffinity(0))
+    places = {
+        "one core": (cores[:1], cores[:1]),
+        "two cores": (cores[:1], cores[1:2]),
+        "any core": (cores, cores),
+    }
+    for place, (ours, theirs) in places.items():
+        if not theirs:
+            continue
+        here, there = socket.socketpair()
+        child = os.fork()
+        if child == 0:
+            here.close()
+            os.sched_setaffinity(0, theirs)
+            while byte := there.recv(1):
+                there.send(byte)
+            os._exit(0)
+        there.close()
+        os.sched_setaffinity(0, ours)
+        try:
+            with here:
+                ask = lambda here=here: (here.send(b"?"), here.recv(1))  # noqa: E731 - a call less to be measured
+                measure(f"the machine: a byte to another process and back, {place}", ask, rounds)
+        finally:
+            os.waitpid(child, 0)
+            os.sched_setaffinity(0, cores)
 
 
 def whole_processes() -> None:
@@ -150,6 +184,7 @@ def one_runtime() -> None:
 
 def main() -> None:
     """Everything, the quick ones last."""
+    floor()
     whole_processes()
     measure("runtime: start, eval('1+1'), close", start_and_close, 200)
     first_results()
