@@ -60,6 +60,7 @@ bench-own: $(VENV)/.installed $(VENV)/.bench-tools ## the finer measurements of 
 	@$(BIN)/python benches/limits.py
 	@$(BIN)/python benches/density.py
 	@$(BIN)/python benches/templates.py
+	@$(BIN)/python benches/webassembly.py
 	cargo bench --locked -p pydeno-engine --bench engine
 	cargo bench --locked -p pydeno-preflight --bench check
 	cargo bench --locked -p pydeno-transform --bench transform

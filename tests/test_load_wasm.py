@@ -518,10 +518,10 @@ def test_strict_eval_and_a_fixed_clock_change_nothing() -> None:
         assert rt.eval("lib.add(40, 2)") == 42
 
 
-def test_exports_that_are_more_than_a_value_may_have_are_refused(door: Any) -> None:
+def test_exports_that_are_more_than_a_value_may_have_are_refused() -> None:
     code = build([Function(f"function{i}", b"", b"", b"") for i in range(2000)])
     config = RuntimeConfig(max_serialization_bytes=len(code))
-    with door(config) if door is Runtime else door(config, webassembly="host") as rt:
+    with IsolatedRuntime(config, webassembly="host") as rt:
         with pytest.raises(ConversionError):
             rt.load_wasm("lib", code)
         assert rt.eval("40 + 2") == 42

@@ -477,7 +477,7 @@ class RuntimeBase:
 
         Args:
             name: The global's name.
-            wasm_bytes: The module in the binary format, `max_serialization_bytes` at the most.
+            wasm_bytes: The module in the binary format.
             imports: What it imports, by module and name: `{"env": {"log": print}}`. Functions that are not async; they
                 get numbers and return the one that the module expects.
 
@@ -487,7 +487,7 @@ class RuntimeBase:
         Raises:
             InvalidInput: It is no module, or imports what is not given; WASI has to be given like everything else. As
                 with the next, nothing has been loaded and the runtime survives.
-            InvalidInput: The runtime was made without WebAssembly, or the module has more memory than its limit allows.
+            InvalidInput: The runtime was made without WebAssembly, or the module or its memory is larger than a limit.
             JavaScriptError: The engine does not compile it (`CompileError`), its start function failed, or the script
                 has made the name read-only. The runtime survives.
             RuntimeTimeout: It took too long. A loop inside a module cannot be stopped: the runtime is closed.

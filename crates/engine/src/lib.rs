@@ -21,6 +21,8 @@
 //!   built-ins that it needs out of the guest's reach.
 //! - A **module** ([`Module`]) has imports and exports. The engine's C interface has none, so the prelude has a **loader**
 //!   of them, which asks the host for what is imported ([`Isolate::bind_in`]).
+//! - A **WebAssembly** module of the host's stands beside a guest that has no `WebAssembly`
+//!   ([`Isolate::begin_load_wasm`]). The guest calls functions of the prelude's around the module's.
 //! - **Guest time** passes while guest code runs, not in host functions and not while requests wait for calls.
 //! - The **soft deadline** is the end of a request, in guest time, that the engine itself watches, asking between two
 //!   instructions of the guest. It stops what runs at the first deadline of all requests; the request on whose behalf

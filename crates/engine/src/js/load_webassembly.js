@@ -30,26 +30,28 @@
     const bound = list();
     bound[0] = undefined;
     const native = apply(bindFunction, body, bound);
-    defineProperty(native, "name", { __proto__: null, value: name, writable: false, enumerable: false, configurable: true });
-    defineProperty(native, "length", { __proto__: null, value: length, writable: false, enumerable: false, configurable: true });
+    const own = { __proto__: null, value: name, writable: false, enumerable: false, configurable: true };
+    defineProperty(native, "name", own);
+    own.value = length;
+    defineProperty(native, "length", own);
     return native;
   }
 
-  // What WebAssembly takes as a number of this type without running anything.
-  function number(value, type, what) {
-    if (type === I64) {
-      if (typeof value === "bigint") return value;
-      if (typeof value === "number" && isSafeInteger(value)) return BigInt(value);
-      throw new TypeError(`${what} must be a BigInt, or a number that is an integer`);
-    }
-    if (typeof value === "number") return value;
-    throw new TypeError(`${what} must be a number`);
+  // What WebAssembly takes as a number of this kind without running anything.
+  function number(value, kind, what) {
+    if (typeof value === kind) return value;
+    if (kind === "number") throw new TypeError(`${what} must be a number`);
+    if (typeof value === "number" && isSafeInteger(value)) return BigInt(value);
+    throw new TypeError(`${what} must be a BigInt, or a number that is an integer`);
   }
 
-  // The same, of an argument.
-  function argument(value, type, position, callee) {
-    if (typeof value === (type === I64 ? "bigint" : "number")) return value;
-    return number(value, type, `argument ${position} of ${callee}`);
+  function argument(value, kind, position, callee) {
+    return number(value, kind, `argument ${position} of ${callee}`);
+  }
+
+  // How a type of WebAssembly's is called where it is a value of the language.
+  function kindOf(type) {
+    return type === I64 ? "bigint" : "number";
   }
 
   // Whether an error was made by the language, and not by WebAssembly.
@@ -82,56 +84,58 @@
 
   // A function of the module for the guest. Those of few parameters have a body of their own, which is several times as fast.
   function exported(callee, name, parameters, module) {
-    setPrototypeOf(parameters, null);
     const count = parameters.length;
+    const kinds = list();
+    for (let i = 0; i < count; i++) kinds[i] = kindOf(parameters[i]);
     const body = count <= 4
-      ? ofFew(callee, parameters, `${module}.${name}`, module)
-      : ofMany(callee, parameters, `${module}.${name}`, module);
+      ? ofFew(callee, kinds, `${module}.${name}`, module)
+      : ofMany(callee, kinds, `${module}.${name}`, module);
     return present(body, name, count);
   }
 
-  function ofFew(callee, types, what, module) {
-    const first = types[0], second = types[1], third = types[2], fourth = types[3];
-    switch (types.length) {
+  function ofFew(callee, kinds, what, module) {
+    const first = kinds[0], second = kinds[1], third = kinds[2], fourth = kinds[3];
+    switch (kinds.length) {
       case 0:
         return () => {
           try { return callee(); } catch (thrown) { throw shown(thrown, module); }
         };
       case 1:
         return (a) => {
-          a = argument(a, first, 1, what);
+          if (typeof a !== first) a = argument(a, first, 1, what);
           try { return callee(a); } catch (thrown) { throw shown(thrown, module); }
         };
       case 2:
         return (a, b) => {
-          a = argument(a, first, 1, what);
-          b = argument(b, second, 2, what);
+          if (typeof a !== first) a = argument(a, first, 1, what);
+          if (typeof b !== second) b = argument(b, second, 2, what);
           try { return callee(a, b); } catch (thrown) { throw shown(thrown, module); }
         };
       case 3:
         return (a, b, c) => {
-          a = argument(a, first, 1, what);
-          b = argument(b, second, 2, what);
-          c = argument(c, third, 3, what);
+          if (typeof a !== first) a = argument(a, first, 1, what);
+          if (typeof b !== second) b = argument(b, second, 2, what);
+          if (typeof c !== third) c = argument(c, third, 3, what);
           try { return callee(a, b, c); } catch (thrown) { throw shown(thrown, module); }
         };
       default:
         return (a, b, c, d) => {
-          a = argument(a, first, 1, what);
-          b = argument(b, second, 2, what);
-          c = argument(c, third, 3, what);
-          d = argument(d, fourth, 4, what);
+          if (typeof a !== first) a = argument(a, first, 1, what);
+          if (typeof b !== second) b = argument(b, second, 2, what);
+          if (typeof c !== third) c = argument(c, third, 3, what);
+          if (typeof d !== fourth) d = argument(d, fourth, 4, what);
           try { return callee(a, b, c, d); } catch (thrown) { throw shown(thrown, module); }
         };
     }
   }
 
-  function ofMany(callee, types, what, module) {
-    const count = types.length;
+  function ofMany(callee, kinds, what, module) {
+    const count = kinds.length;
     return (...given) => {
       const values = list();
       for (let i = 0; i < count; i++) {
-        values[i] = argument(i < given.length ? given[i] : undefined, types[i], i + 1, what);
+        const value = i < given.length ? given[i] : undefined;
+        values[i] = typeof value === kinds[i] ? value : argument(value, kinds[i], i + 1, what);
       }
       try { return apply(callee, undefined, values); } catch (thrown) { throw shown(thrown, module); }
     };
@@ -142,7 +146,7 @@
     const what = `the value of the host function ${name}`;
     return (...values) => {
       const value = apply(native, undefined, values);
-      if (result !== null) return number(value, result, what);
+      if (result !== null) return number(value, kindOf(result), what);
     };
   }
 
@@ -233,9 +237,11 @@
     }
     freeze(offered);
     try {
-      defineProperty(global, name, { __proto__: null, value: offered, writable: true, enumerable: false, configurable: true });
+      const own = { __proto__: null, value: offered, writable: true, enumerable: false, configurable: true };
+      defineProperty(global, name, own);
     } catch {
-      throw new TypeError(`${name} cannot be bound: guest code has taken the name and made it read-only; load before evaluating`);
+      const reason = "guest code has taken the name and made it read-only; load before evaluating";
+      throw new TypeError(`${name} cannot be bound: ${reason}`);
     }
     return offered;
   }
