@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -520,6 +521,18 @@ def test_the_globals_are_those_of_a_runtime_without_it(jit: Any) -> None:
         host.load_wasm("lib", ADD)
         assert set(host.eval(names)) - set(plain.eval(names)) == {"lib"}
         assert set(host.eval("Object.keys(globalThis)")) == set(plain.eval("Object.keys(globalThis)"))
+
+
+def test_loading_leaves_the_signals_of_the_process_as_they_are() -> None:
+    def caught() -> str:
+        return next(line for line in Path("/proc/self/status").read_text().splitlines() if "SigCgt" in line)
+
+    with Runtime() as rt:
+        before = caught()
+        rt.load_wasm("lib", LIBRARY)
+        with pytest.raises(JavaScriptError, match="trapped: Out of bounds memory access"):
+            rt.eval("lib.sum(1 << 30, 1)")
+        assert caught() == before
 
 
 def test_strict_eval_and_a_fixed_clock_change_nothing() -> None:
