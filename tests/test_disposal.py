@@ -69,3 +69,28 @@ def test_an_asynchronous_stack_waits_for_each(rt: AnyRuntime) -> None:
         try { await several.disposeAsync() } catch (e) { order.push(e.name, e.error.message, e.suppressed.message) }
         order"""
     ) == ["async", "SuppressedError", "one", "two"]
+
+
+def test_nothing_of_it_shows_its_source(rt: AnyRuntime) -> None:
+    sources = rt.eval(
+        """
+        const functions = [Iterator.prototype[Symbol.dispose], SuppressedError, function own() {}];
+        const agen = Object.getPrototypeOf(async function* () {}).prototype;
+        functions.push(Object.getPrototypeOf(agen)[Symbol.asyncDispose]);
+        for (const Stack of [DisposableStack, AsyncDisposableStack]) {
+          functions.push(Stack);
+          for (const key of Reflect.ownKeys(Stack.prototype)) {
+            const { value, get } = Object.getOwnPropertyDescriptor(Stack.prototype, key);
+            functions.push(value, get);
+          }
+        }
+        functions.filter(f => typeof f === 'function').map(String).map(text => text.includes('[native code]'))"""
+    )
+    assert len(sources) > 15
+    # That of the script's own function is shown.
+    assert sources.count(False) == 1
+    assert rt.eval("DisposableStack.prototype.dispose === DisposableStack.prototype[Symbol.dispose]")
+    assert rt.eval("[DisposableStack.prototype.use.name, DisposableStack.prototype.adopt.length]") == [
+        "use",
+        2,
+    ]

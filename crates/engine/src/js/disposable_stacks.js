@@ -3,8 +3,10 @@
   "use strict";
 
   const { define, dispose, asyncDispose } = symbols;
-  const { apply, list, defineProperty, getOwnPropertyDescriptor, construct, bindFunction, Error, TypeError, ReferenceError } =
-    builtins;
+  const {
+    apply, list, defineProperty, getOwnPropertyDescriptor, ownKeys, construct, bindFunction, Error, TypeError, ReferenceError,
+    Proxy,
+  } = builtins;
   const NO_ARGUMENTS = list();
 
   function native(name, length, body) {
@@ -12,6 +14,18 @@
     define(bound, "name", name, false, true);
     define(bound, "length", length, false, true);
     return bound;
+  }
+
+  // The same for methods and getters, which need `this`: a proxy that does nothing shows no source either.
+  function cover(prototype) {
+    const keys = ownKeys(prototype);
+    for (let i = 0; i < keys.length; i++) {
+      if (keys[i] === "constructor") continue;
+      const found = getOwnPropertyDescriptor(prototype, keys[i]);
+      const kind = found.get === undefined ? "value" : "get";
+      found[kind] = new Proxy(found[kind], { __proto__: null });
+      defineProperty(prototype, keys[i], found);
+    }
   }
 
   // A constructor as the guest sees it, for one whose source it need not see.
@@ -169,6 +183,7 @@
       defineProperty(prototype, shared, getOwnPropertyDescriptor(Stack.prototype, shared));
     }
     builtins.setPrototypeOf(prototype, builtins.ObjectPrototype);
+    cover(prototype);
     define(prototype, symbol, prototype[method], true, true);
     define(prototype, builtins.toStringTag, name, false, true);
     offer[name] = show(name, 0, target, builtins.getPrototypeOf(native));

@@ -28,8 +28,10 @@
       if (end !== undefined && end !== null) await apply(end, this, NO_ARGUMENTS);
     },
   };
-  define(builtins.IteratorPrototype, dispose, iteration[dispose], true, true);
-  define(builtins.AsyncIteratorPrototype, asyncDispose, iteration[asyncDispose], true, true);
+  // A proxy that does nothing shows no source.
+  const shown = (body) => new Proxy(body, { __proto__: null });
+  define(builtins.IteratorPrototype, dispose, shown(iteration[dispose]), true, true);
+  define(builtins.AsyncIteratorPrototype, asyncDispose, shown(iteration[asyncDispose]), true, true);
 
   let made;
 
@@ -50,9 +52,8 @@
       },
     };
     const found = getOwnPropertyDescriptor(accessors, name);
-    // A proxy that does nothing shows no source.
-    found.get = new Proxy(found.get, { __proto__: null });
-    found.set = new Proxy(found.set, { __proto__: null });
+    found.get = shown(found.get);
+    found.set = shown(found.set);
     found.enumerable = false;
     defineProperty(globalThis, name, found);
   }

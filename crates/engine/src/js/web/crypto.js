@@ -2,7 +2,7 @@
 (function (web) {
   "use strict";
 
-  const { natives, need, hide, native, constant, required, typedArrayTag, toStringTag, builtins } = web;
+  const { natives, need, hide, native, onlyOne, required, typedArrayTag, builtins } = web;
   const { apply, Bytes, arrayBuffer, arrayOffset, arrayLength, setTypedArray } = builtins;
   const MOST = 65536;
   const HEXADECIMAL = "0123456789abcdef";
@@ -59,9 +59,7 @@
     return text;
   }
 
-  class Crypto {}
-  constant(Crypto.prototype, toStringTag, "Crypto", true);
-  const crypto = new Crypto();
+  const crypto = onlyOne("Crypto");
   hide(crypto, "getRandomValues", native("getRandomValues", 1, getRandomValues));
   hide(crypto, "randomUUID", native("randomUUID", 0, randomUUID));
   return { __proto__: null, crypto };

@@ -72,6 +72,17 @@
     return shown;
   }
 
+  // The one object of an interface that nobody else can make objects of.
+  function onlyOne(name) {
+    const target = class {
+      constructor() {
+        throw new TypeError(`${name} cannot be constructed`);
+      }
+    };
+    makeInterface(name, 0, target);
+    return setPrototypeOf({}, target.prototype);
+  }
+
   const loaded = { __proto__: null };
 
   // What a script offers. One that was stopped in the middle runs again.
@@ -138,8 +149,8 @@
 
   const web = {
     __proto__: null,
-    builtins, clocks, natives, NO_ARGUMENTS, hide, constant, native, method, makeInterface, need, required, callable,
-    isPlatformObject, remember,
+    builtins, clocks, natives, NO_ARGUMENTS, hide, constant, native, method, makeInterface, onlyOne, need, required,
+    callable, isPlatformObject, remember,
     // The built-ins that only these scripts need.
     Array, String, RegExp, DataView, ArrayBuffer, Object,
     isArray: Array.isArray, isError: Error.isError,

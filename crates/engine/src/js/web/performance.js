@@ -2,7 +2,7 @@
 (function (web) {
   "use strict";
 
-  const { clocks, hide, native, constant, floor, toStringTag } = web;
+  const { clocks, hide, native, onlyOne, constant, floor } = web;
   const { origin } = clocks.clock;
 
   let last = 0;
@@ -12,9 +12,7 @@
     return last;
   }
 
-  class Performance {}
-  constant(Performance.prototype, toStringTag, "Performance", true);
-  const performance = new Performance();
+  const performance = onlyOne("Performance");
   hide(performance, "now", native("now", 0, now));
   constant(performance, "timeOrigin", origin, true);
   hide(performance, "toJSON", native("toJSON", 0, () => ({ timeOrigin: origin })));
