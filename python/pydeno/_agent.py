@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from ._agent_session import CANCEL_PATIENCE, PROGRAM, AgentBase
 from ._agent_steps import Done, Failed, ReadyCall, ToolCall
+from ._closing import Closing
 from ._errors import InvalidInput, PydenoError
 from ._execution import MAX_OUTPUT, ExecutionResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
-    from typing import Any, TypeVar
+    from typing import Any
 
     from ._config import Language
     from ._tools import Tools
 
-    Self = TypeVar("Self", bound="AgentSandbox")
 
-
-class AgentSandbox(AgentBase):
+class AgentSandbox(AgentBase, Closing):
     """An agent's session: programs that a model writes, run one after the other with tools, in a confined worker.
 
     A program calls tools as async functions, several at a time if it likes. `run` calls the tools for it; `start` and
@@ -302,19 +300,6 @@ class AgentSandbox(AgentBase):
         if self._loop is not None and not self._busy:
             self._loop.close()
             self._loop = None
-
-    def __enter__(self: Self) -> Self:
-        """Use the session as a context manager that closes it."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close the session."""
-        self.close()
 
     def __repr__(self) -> str:
         """Say what it is."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from ._async_isolated import AsyncIsolatedRuntime
 from ._bootstrap import script_of
+from ._closing import Closing
 from ._config import count, flag, is_async, seconds
 from ._console import Console
 from ._errors import InvalidInput
@@ -220,7 +221,7 @@ class PoolBase:
         return f"<pydeno.{type(self).__name__} ready={stats.ready} in_use={stats.in_use}>"
 
 
-class SandboxPool(PoolBase):
+class SandboxPool(PoolBase, Closing):
     """Isolated runtimes that are ready ahead of time: forked, confined, limited, bound and bootstrapped.
 
     A checkout takes one from a queue. A worker serves one checkout and is never used for another; the pool starts its
@@ -289,19 +290,6 @@ class SandboxPool(PoolBase):
         """
         with self._checkout(stacklevel=2) as runtime:
             return runtime.eval(code, name=name, language=language, redeclare=redeclare)
-
-    def __enter__(self: Self) -> Self:
-        """Use the pool as a context manager that closes it."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close the pool."""
-        self.close()
 
 
 class AsyncSandboxPool(PoolBase):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from _thread import allocate_lock
 
 from ._bootstrap import script_of
+from ._closing import Closing
 from ._config import (
     RuntimeConfig,
     check_callable,
@@ -29,7 +30,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable, Coroutine, Mapping
-    from types import TracebackType
     from typing import Any, TypeVar
 
     from ._config import Language
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from ._wasm import Imports, Loading, WasmModule
 
     F = TypeVar("F", bound=Callable[..., object])
-    Self = TypeVar("Self", bound="RuntimeBase")
 
 _GIB = 1 << 30
 #: Two threads may be the first to need a runtime's own loop.
@@ -55,7 +54,7 @@ MODULE_NAME = "module.mjs"
 GATE_TIMEOUT = 10.0
 
 
-class RuntimeBase:
+class RuntimeBase(Closing):
     """What every runtime does; make a `Runtime`, an `IsolatedRuntime` or an `AsyncIsolatedRuntime`."""
 
     __slots__ = (
@@ -655,19 +654,6 @@ class RuntimeBase:
     def is_closed(self) -> bool:
         """Whether the runtime takes no further evaluations."""
         return self._core.is_closed()
-
-    def __enter__(self: Self) -> Self:
-        """Use the runtime as a context manager that closes it."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close the runtime."""
-        self.close()
 
 
 class Runtime(RuntimeBase):

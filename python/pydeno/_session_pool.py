@@ -6,6 +6,7 @@ import threading
 import time
 
 from ._agent import AgentSandbox
+from ._closing import Closing
 from ._config import seconds
 from ._pooled_session import Checkout, PooledBase
 from ._session_shelf import SessionPoolBase
@@ -14,7 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Generator, Sequence
-    from types import TracebackType
     from typing import Any, TypeVar
     from weakref import ReferenceType
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ._tools import Tools
 
     T = TypeVar("T")
-    Self = TypeVar("Self", bound="SessionPool")
 
 
 class PooledSession(PooledBase, AgentSandbox):
@@ -48,7 +47,7 @@ class PooledSession(PooledBase, AgentSandbox):
         checkout.pool.drive(checkout.pool.save(checkout))
 
 
-class SessionPool(SessionPoolBase):
+class SessionPool(SessionPoolBase, Closing):
     """Agents' sessions by name, which outlive their process: journals in a store, few workers for many sessions.
 
     A session is used by one `with` block at a time, whichever process it is in, under a lease that is renewed
@@ -188,19 +187,6 @@ class SessionPool(SessionPoolBase):
 
     def _make(self, session_id: str, **loaded: Any) -> PooledSession:
         return PooledSession(self._tools_of(session_id), **loaded, **self._options)
-
-    def __enter__(self: Self) -> Self:
-        """Use the pool as a context manager that closes it."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close the pool."""
-        self.close()
 
 
 class _Block:

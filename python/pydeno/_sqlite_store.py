@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._closing import Closing
 from ._config import choice, count, seconds
 from ._errors import InvalidInput
 from ._session_store import StoredSession, VersionConflict, check_session_id
@@ -11,10 +12,8 @@ if TYPE_CHECKING:
     import os
     import sqlite3
     from collections.abc import Callable
-    from types import TracebackType
-    from typing import Any, Literal, TypeVar
+    from typing import Any, Literal
 
-    Self = TypeVar("Self", bound="_Database")
 
 # `expires` is when data and note go. `used` orders sessions by when they were stored, whatever the clock does.
 _SESSIONS = """
@@ -40,7 +39,7 @@ CREATE TABLE IF NOT EXISTS counters (id TEXT PRIMARY KEY, version INTEGER NOT NU
 """
 
 
-class _Database:
+class _Database(Closing):
     """One connection, used by one thread at a time; the file is its owner's alone."""
 
     __slots__ = ("_clock", "_connection", "_lock")
@@ -70,19 +69,6 @@ class _Database:
 
     def _step(self) -> _Step:
         return _Step(self._lock, self._connection, self._clock)
-
-    def __enter__(self: Self) -> Self:
-        """Use it as a context manager that closes it."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        self.close()
 
 
 class SQLiteSessionStore(_Database):
