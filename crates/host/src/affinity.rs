@@ -33,6 +33,9 @@ pub(crate) struct Placement {
     waits: u8,
     /// How often the core may still be given away in this wait.
     hand_overs: u8,
+    /// For how many waits the caller is held at once: it was moved while it gave its core away, as the scheduler does now and
+    /// then, and always where both have a real-time priority.
+    holds: u8,
 }
 
 /// The calling thread, held on its core until this is dropped.
@@ -44,7 +47,6 @@ pub(crate) struct Held {
 impl Placement {
     /// Before the calling thread waits: moves the worker to its core. A hint: where the kernel refuses, nothing is tried again.
     pub(crate) fn together(&mut self, worker: Pid) {
-        self.hand_overs = 0;
         let here = sched_getcpu();
         if self.refused || here >= CpuSet::MAX_CPU {
             return;
@@ -56,14 +58,18 @@ impl Placement {
             self.pinned = Some(here);
         }
         self.waits = (self.waits + 1) % WAITS_BETWEEN_LOOKS;
-        if self.caller_moves && self.waits != 0 {
-            self.hand_overs = HAND_OVERS;
-        }
+        self.hand_overs = HAND_OVERS;
+        self.holds = self.holds.saturating_sub(1);
     }
 
     /// Whether the calling thread looks for its answer, and [hands its core over](Self::hand_over), before it sleeps.
     pub(crate) fn does_not_sleep(&self) -> bool {
-        self.hand_overs > 0
+        self.is_to_stay() && self.holds == 0
+    }
+
+    /// Whether the calling thread would be moved when it sleeps.
+    fn is_to_stay(&self) -> bool {
+        self.caller_moves && !self.refused && self.pinned.is_some() && self.waits != 0
     }
 
     /// Lets whoever waits for this core have it: the worker, which was just told something. False when that was not done,
@@ -73,6 +79,10 @@ impl Placement {
         self.hand_overs = left;
         let before = Nanos::now();
         sched_yield();
+        if Some(sched_getcpu()) != self.pinned {
+            self.hand_overs = 0;
+            self.holds = WAITS_BETWEEN_LOOKS;
+        }
         if Nanos::now().since(before) > SOON {
             self.hand_overs = 0;
             self.caller_moves = false;
@@ -82,7 +92,7 @@ impl Placement {
 
     /// Before the calling thread sleeps: holds it where it would be moved.
     pub(crate) fn hold(&self) -> Option<Held> {
-        if !self.caller_moves || self.waits == 0 {
+        if !self.is_to_stay() {
             return None;
         }
         let mut only = CpuSet::new();
@@ -123,6 +133,44 @@ impl Drop for Held {
 mod tests {
     use super::*;
     use std::process::Command;
+
+    #[test]
+    fn a_core_is_given_away_only_where_a_caller_that_sleeps_is_moved_and_not_for_ever() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let worker = Pid::from_child(&child);
+        let mut placement = Placement::default();
+        placement.together(worker);
+        assert!(!placement.does_not_sleep());
+        placement.caller_moves = true;
+        placement.together(worker);
+        assert!(placement.does_not_sleep());
+        // A busy machine may take the core for long enough to be noticed the first time.
+        let times = (0..10).filter(|_| placement.hand_over()).count();
+        assert!((1..=usize::from(HAND_OVERS)).contains(&times), "{times}");
+        // It wakes on another core than the worker's, whichever that is.
+        placement.caller_moves = true;
+        placement.pinned = Some(CpuSet::MAX_CPU);
+        placement.hand_overs = HAND_OVERS;
+        assert!(placement.hand_over());
+        assert!(
+            !placement.does_not_sleep() && !placement.hand_over(),
+            "it was moved, and is held from now on"
+        );
+        assert_eq!(placement.holds, WAITS_BETWEEN_LOOKS);
+        placement.holds = 0;
+        placement.caller_moves = true;
+        placement.release(worker);
+        assert!(!placement.does_not_sleep(), "they have parted");
+        for _ in 0..WAITS_BETWEEN_LOOKS {
+            placement.together(worker);
+            if !placement.does_not_sleep() {
+                break;
+            }
+        }
+        assert!(!placement.does_not_sleep(), "now and then a wait shows whether it is still needed");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 
     #[test]
     fn the_caller_is_held_for_a_wait_and_then_as_free_as_before() {

@@ -265,6 +265,7 @@ impl Evaluation<'_, '_> {
 
 /// Answers a call, or says in its place why the answer cannot cross.
 pub(crate) fn answer_call(link: &mut Link, now: Nanos, call: u64, answer: Result<Value, HostError>) {
+    link.session.hands_over = link.placement.does_not_sleep();
     if let Err(error) = link.session.answer(now, call, answer) {
         let message = format!("the host function's value cannot cross: {error}");
         let refusal = HostError { name: "TypeError".into(), message: message.into() };

@@ -56,6 +56,8 @@ pub(crate) struct Session {
     sent: u64,
     /// The guest's clock: how long it has run, without what it is running now.
     ran: Duration,
+    /// Whether the driver gives its core to the worker where it waits; told with each answer.
+    pub(crate) hands_over: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -160,6 +162,7 @@ impl Session {
             in_flight: HashMap::new(),
             sent: 0,
             ran: Duration::ZERO,
+            hands_over: false,
         }
     }
 
@@ -345,12 +348,13 @@ impl Session {
         call: u64,
         outcome: Result<Value, HostError>,
     ) -> Result<(), EncodeError> {
+        let hands_over = self.hands_over;
         if self.blocked.last() == Some(&call) {
-            self.push(&HostMessage::Answer { id: call, outcome })?;
+            self.push(&HostMessage::Answer { id: call, outcome, hands_over })?;
             self.blocked.pop();
             self.run(now);
         } else if let Some(&request) = self.in_flight.get(&call) {
-            self.push(&HostMessage::Answer { id: call, outcome })?;
+            self.push(&HostMessage::Answer { id: call, outcome, hands_over })?;
             self.in_flight.remove(&call);
             if let Some(request) = self.request(request) {
                 request.in_flight -= 1;

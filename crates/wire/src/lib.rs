@@ -23,7 +23,7 @@
 //! use pydeno_wire::{Budget, Message, Value};
 //!
 //! let budget = Budget::default();
-//! let answer = HostMessage::Answer { id: 7, outcome: Ok(Value::from("42")) };
+//! let answer = HostMessage::Answer { id: 7, outcome: Ok(Value::from("42")), hands_over: false };
 //! let mut bytes = Vec::new();
 //! encode_frame(&mut bytes, &answer, &budget).unwrap();
 //!

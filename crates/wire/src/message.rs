@@ -90,6 +90,9 @@ pub enum HostMessage {
         id: u64,
         /// The function's value, or the error the guest sees thrown.
         outcome: Result<Value, HostError>,
+        /// Whether the host gives its core to the worker in the place of sleeping. Where the guest calls again, the worker does
+        /// well to do the same.
+        hands_over: bool,
     },
     /// Stop the evaluation or invocation with this id as soon as possible; it then ends as [`Failure::Cancelled`]. One
     /// that has ended meanwhile is not an error.

@@ -10,6 +10,7 @@ use pydeno_wire::{Budget, EncodeError, Message};
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::thread::sched_yield;
 
 use crate::process;
 
@@ -92,6 +93,18 @@ impl Link {
             }
             self.fill(RecvFlags::empty())?;
         }
+    }
+
+    /// The next message, for which the core is given up once before this process sleeps if `hands_over`: a host on the same
+    /// core that does so, too, answers before anybody has to be woken.
+    pub(crate) fn receive_soon(&mut self, hands_over: bool) -> io::Result<HostMessage> {
+        if hands_over {
+            if let Some(message) = self.receive_at_once()? {
+                return Ok(message);
+            }
+            sched_yield();
+        }
+        self.receive()
     }
 
     /// The next message, if it is there.

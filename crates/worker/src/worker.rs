@@ -186,6 +186,8 @@ pub(crate) struct Worker {
     link: RefCell<Link>,
     limits: Limits,
     last_call: Cell<u64>,
+    /// Whether the host has said last that it gives its core away where it waits.
+    hands_over: Cell<bool>,
     /// How much may be written to the console until nothing runs or waits.
     console_left: Cell<usize>,
     /// How many lines, and how many bytes of text, were not written since that was told.
@@ -217,6 +219,7 @@ impl Worker {
             link: RefCell::new(link),
             limits: start.limits,
             last_call: Cell::new(0),
+            hands_over: Cell::new(false),
             console_left: Cell::new(CONSOLE_BYTES),
             console_dropped: Cell::default(),
             taken: Cell::new(0),
@@ -311,7 +314,7 @@ impl Worker {
             HostMessage::Pull { id, stream, what, timeout_ms } => {
                 self.request(id, timeout_ms, |limits| self.isolate.begin_pull(id, stream, what, limits));
             }
-            HostMessage::Answer { id, outcome } => {
+            HostMessage::Answer { id, outcome, hands_over: _ } => {
                 self.count();
                 let request = self.in_flight.borrow_mut().remove(&id);
                 if let Some(request) = request {
@@ -524,9 +527,12 @@ impl Worker {
         self.call_out(id, request, function, arguments)?;
         self.link.borrow_mut().flush();
         loop {
-            let message = self.link.borrow_mut().receive();
+            let message = self.link.borrow_mut().receive_soon(self.hands_over.get());
             match message {
-                Ok(HostMessage::Answer { id: answered, outcome }) if answered == id => return outcome,
+                Ok(HostMessage::Answer { id: answered, outcome, hands_over }) if answered == id => {
+                    self.hands_over.set(hands_over);
+                    return outcome;
+                }
                 Ok(message @ HostMessage::Invoke { id: nested, within: Some(call), .. }) if call == id => {
                     self.take(message);
                     self.tell_nested(nested);

@@ -62,6 +62,18 @@ fn violation(session: &mut Session, message: &WorkerMessage) -> String {
 }
 
 #[test]
+fn an_answer_says_whether_the_host_gives_its_core_away() {
+    for hands_over in [true, false] {
+        let (mut session, _) = running(&Options::default());
+        hear(&mut session, &call(1));
+        session.next_event(at(1)).unwrap();
+        session.hands_over = hands_over;
+        session.answer(at(2), 1, Ok(Value::Null)).unwrap();
+        assert_eq!(said(&mut session), [HostMessage::Answer { id: 1, outcome: Ok(Value::Null), hands_over }]);
+    }
+}
+
+#[test]
 fn an_evaluation_with_a_host_call_goes_through_in_order() {
     let (mut session, id) = running(&Options::default());
     hear(&mut session, &call(1));
@@ -71,7 +83,10 @@ fn an_evaluation_with_a_host_call_goes_through_in_order() {
     assert_eq!(event, Some(Event::Call(expected)));
     assert!(session.is_blocked());
     session.answer(at(2), 1, Ok(Value::Number(7.0))).unwrap();
-    assert_eq!(said(&mut session), [HostMessage::Answer { id: 1, outcome: Ok(Value::Number(7.0)) }]);
+    assert_eq!(
+        said(&mut session),
+        [HostMessage::Answer { id: 1, outcome: Ok(Value::Number(7.0)), hands_over: false }]
+    );
     hear(&mut session, &WorkerMessage::Done { id, outcome: Ok(Value::Number(7.0)), unhandled: vec![] });
     let done = done(id, Ok(Value::Number(7.0)), None);
     assert_eq!(session.next_event(at(3)), Ok(Some(done)));
@@ -286,7 +301,7 @@ fn one_call_too_many_stops_the_evaluation_without_asking_the_host() {
     assert_eq!(session.next_event(at(0)), Ok(None));
     let messages = said(&mut session);
     assert!(
-        matches!(&messages[..], [HostMessage::Cancel { id: cancelled }, HostMessage::Answer { id: 2, outcome: Err(_) }] if *cancelled == id)
+        matches!(&messages[..], [HostMessage::Cancel { id: cancelled }, HostMessage::Answer { id: 2, outcome: Err(_), .. }] if *cancelled == id)
     );
 
     hear(&mut session, &WorkerMessage::Done { id, outcome: Err(Failure::Cancelled), unhandled: vec![] });

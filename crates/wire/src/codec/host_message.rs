@@ -99,10 +99,12 @@ impl Message for HostMessage {
                 }
                 Ok(())
             }
-            Self::Answer { id, outcome } => {
-                writer.record(ANSWER, 2);
+            Self::Answer { id, outcome, hands_over } => {
+                writer.record(ANSWER, 3);
                 writer.unsigned(*id);
-                write_outcome(writer, outcome)
+                write_outcome(writer, outcome)?;
+                writer.boolean(*hands_over);
+                Ok(())
             }
             Self::Cancel { id } => {
                 writer.record(CANCEL, 1);
@@ -155,7 +157,11 @@ impl Message for HostMessage {
                 (RELEASE, 1) => {
                     Ok(Self::Release(reader.list("the functions", RELEASED, RecordReader::unsigned)?))
                 }
-                (ANSWER, 2) => Ok(Self::Answer { id: reader.unsigned()?, outcome: read_outcome(reader)? }),
+                (ANSWER, 3) => Ok(Self::Answer {
+                    id: reader.unsigned()?,
+                    outcome: read_outcome(reader)?,
+                    hands_over: reader.boolean()?,
+                }),
                 (CANCEL, 1) => Ok(Self::Cancel { id: reader.unsigned()? }),
                 _ => Err(record.unknown()),
             }

@@ -123,7 +123,10 @@ fn too_many_calls_in_flight_stop_the_evaluation() {
     assert_eq!(calls(&mut session, at(0), 3, id, ASYNC), None);
     let messages = said(&mut session);
     assert!(
-        matches!(messages[..], [HostMessage::Cancel { .. }, HostMessage::Answer { id: 3, outcome: Err(_) }]),
+        matches!(
+            messages[..],
+            [HostMessage::Cancel { .. }, HostMessage::Answer { id: 3, outcome: Err(_), .. }]
+        ),
         "{messages:?}"
     );
     let done = ends(&mut session, at(0), id, Err(Failure::Cancelled));
