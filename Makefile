@@ -81,7 +81,7 @@ notebook: $(VENV)/.installed $(VENV)/.docs-tools ## run examples/notebook.ipynb 
 	@$(BIN)/python scripts/run_notebook.py --write examples/notebook.ipynb
 
 .PHONY: test262
-test262: $(VENV)/.installed $(VENV)/.dev-tools $(VENV)/.test262 $(VENV)/.jsc ## all conformance tests, in a worker and in the engine without pydeno (half an hour)
+test262: $(VENV)/.installed $(VENV)/.dev-tools $(VENV)/.test262 $(VENV)/.jsc ## all conformance tests, in a worker and in the engine without pydeno (half an hour or more)
 	@mkdir -p out
 	@$(BIN)/python tests/test262/run.py --json out/test262.json
 

@@ -84,9 +84,10 @@ class Worker:
                     else:
                         runtime.eval(scenario.source, name=scenario.path)
                 except JavaScriptError as error:
+                    if error.name or not isinstance(error.value, dict):
+                        return judge(scenario, (error.name, error.message), "")
                     # An object of a class that the harness makes is no `Error` to pydeno.
-                    name = error.name or ("Test262Error" if isinstance(error.value, dict) else "")
-                    return judge(scenario, (name, error.message), "")
+                    return judge(scenario, ("Test262Error", str(error.value.get("message"))), "")
                 except ConversionError:
                     pass  # It ended with a value, which is all that was asked for.
                 outcome = runtime.eval("$outcome") if scenario.is_async else ""

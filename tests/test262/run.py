@@ -93,6 +93,8 @@ class Tally:
         self.reasons: Counter[str] = Counter()
         self.differences: list[dict[str, str | None]] = []
         self.failures: list[dict[str, str]] = []
+        #: Failures on both sides in different words, among which is what fails in a worker for a reason of its own.
+        self.unlike = 0
         #: What is about modules, which is counted in its part as well.
         self.imports: Counter[str] = Counter()
         #: What of it fails in the engine.
@@ -126,7 +128,9 @@ class Tally:
                 }
             )
         elif not worker.passed:
-            self.failures.append({"scenario": scenario.name, "ending": worker.ending})
+            failure = {"scenario": scenario.name, "worker": worker.ending, "engine": engine.ending}
+            self.failures.append(failure)
+            self.unlike += worker.ending != engine.ending
 
     def table(self) -> str:
         """The numbers for people."""
@@ -141,6 +145,9 @@ class Tally:
         lines += [_row("all", total), _row("of these, about modules", self.imports)]
         lines += ["", "| reason of a difference | scenarios |", "|---|---|"]
         lines += [f"| {REASONS.get(name, name)} | {count:,} |" for name, count in self.reasons.most_common()]
+        lines += ["", "| fails on both sides | scenarios |", "|---|---|"]
+        lines += [f"| in the same words | {len(self.failures) - self.unlike:,} |"]
+        lines += [f"| in other words | {self.unlike:,} |"]
         lines += ["", "| not run, because it needs | scenarios |", "|---|---|"]
         lines += [f"| {name} | {count:,} |" for name, count in self.needs.most_common()]
         return "\n".join(lines)

@@ -175,6 +175,23 @@ def test_a_worker_that_fails_in_another_way_is_not_excused_by_what_a_test_uses(
     assert [(result.differs, result.reason) for result in results] == [(True, None), (True, None)]
 
 
+def test_a_failure_on_both_sides_that_ends_in_other_words_in_a_worker_is_told(
+    small: Suite, library: Engine
+) -> None:
+    alike = Tally()
+    paths = [
+        f"language/{name}" for name in ("fails.js", "throws.js", "no_error.js", "never.js", "rejected.js")
+    ]
+    for comparison in compare(small, paths, Worker(small), library):
+        alike.add(comparison)
+    assert (len(alike.failures), alike.unlike) == (2 * len(paths), 0)
+    renamed = "globalThis.Promise = { reject: () => ({ then() { throw new RangeError('other') } }) }"
+    unlike = Tally()
+    for comparison in compare(small, ["language/rejected.js"], Worker(small, bootstrap=renamed), library):
+        unlike.add(comparison)
+    assert (len(unlike.failures), unlike.unlike) == (2, 2)
+
+
 def test_an_import_that_fails_otherwise_is_not_excused_as_one_in_code_from_text(small: Suite) -> None:
     (scenario,) = small.scenarios("language/module.js")
     evaluates = dataclasses.replace(scenario, source="eval(\"import('./one_FIXTURE.js')\")")
