@@ -13,6 +13,15 @@ use crate::prelude::Prelude;
 /// Receives what the guest writes to its `console`: the method, and the arguments as one text.
 pub type ConsoleHook = Box<dyn FnMut(ConsoleLevel, Text)>;
 
+/// Whose time it is while a hook has a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookTime {
+    /// The guest's: it writes, and what holds it up is what it wrote before.
+    Guest,
+    /// The host's, as in a host function.
+    Host,
+}
+
 const METHODS: [(&str, ConsoleLevel); 5] = [
     ("debug", ConsoleLevel::Debug),
     ("log", ConsoleLevel::Log),
@@ -26,6 +35,7 @@ pub(crate) fn install(
     context: &Context,
     shared: &Rc<Shared>,
     hook: ConsoleHook,
+    time: HookTime,
 ) -> impl Iterator<Item = NativeFunction> {
     let hook = Rc::new(RefCell::new(hook));
     METHODS.into_iter().map(move |(name, level)| {
@@ -38,7 +48,13 @@ pub(crate) fn install(
             Box::new(move |context, arguments| {
                 let text = line(context, &called.prelude, arguments);
                 if let Ok(mut hook) = hook.try_borrow_mut() {
-                    called.deadline.paused(|| hook(level, text));
+                    match time {
+                        HookTime::Guest => {
+                            hook(level, text);
+                            called.deadline.hurry_if_over();
+                        }
+                        HookTime::Host => called.deadline.paused(|| hook(level, text)),
+                    }
                 }
                 Ok(context.undefined())
             }),

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use pydeno_wire::Text;
 
 use crate::async_function::{self, AsyncHostFunction};
-use crate::console::{self, ConsoleHook};
+use crate::console::{self, ConsoleHook, HookTime};
 use crate::deadline::Deadline;
 use crate::engine::Engine;
 use crate::ffi::{Context, EngineString, NativeFunction, StackRoom, retire_alternate_stack};
@@ -200,10 +200,11 @@ impl Isolate {
         Ok(())
     }
 
-    /// Gives the guest a `console` with `debug`, `log`, `info`, `warn` and `error`, whose lines the hook receives. There
-    /// is none before.
-    pub fn set_console(&self, hook: ConsoleHook) {
-        let methods: Vec<NativeFunction> = console::install(&self.context, &self.shared, hook).collect();
+    /// Gives the guest a `console` with `debug`, `log`, `info`, `warn` and `error`, whose lines the hook receives, in
+    /// the time of the guest or of the host. There is none before.
+    pub fn set_console(&self, hook: ConsoleHook, time: HookTime) {
+        let methods: Vec<NativeFunction> =
+            console::install(&self.context, &self.shared, hook, time).collect();
         self.functions.borrow_mut().extend(methods);
     }
 

@@ -85,7 +85,7 @@ mod web;
 mod webassembly;
 
 pub use async_function::AsyncHostFunction;
-pub use console::ConsoleHook;
+pub use console::{ConsoleHook, HookTime};
 pub use deadline::{EvalLimits, StepLimits};
 pub use engine::{Engine, InitialiseError};
 pub use evaluation::Script;

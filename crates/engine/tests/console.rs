@@ -4,9 +4,12 @@ mod guest;
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use guest::{Guest, string};
-use pydeno_wire::message::ConsoleLevel;
+use pydeno_engine::HookTime;
+use pydeno_wire::message::{ConsoleLevel, Failure};
 use pydeno_wire::{Text, Value};
 
 type Lines = Rc<RefCell<Vec<(ConsoleLevel, Text)>>>;
@@ -15,7 +18,7 @@ fn with_console() -> (Guest, Lines) {
     let guest = Guest::new();
     let lines = Lines::default();
     let write = Rc::clone(&lines);
-    guest.0.set_console(Box::new(move |level, text| write.borrow_mut().push((level, text))));
+    guest.0.set_console(Box::new(move |level, text| write.borrow_mut().push((level, text))), HookTime::Guest);
     (guest, lines)
 }
 
@@ -148,7 +151,23 @@ fn a_second_hook_takes_over() {
     guest.value("console.log('one'); 0");
     let second = Lines::default();
     let write = Rc::clone(&second);
-    guest.0.set_console(Box::new(move |level, text| write.borrow_mut().push((level, text))));
+    guest.0.set_console(Box::new(move |level, text| write.borrow_mut().push((level, text))), HookTime::Guest);
     assert_eq!(guest.value("console.log('two')"), Value::Undefined);
     assert_eq!((first.borrow().len(), second.borrow().len()), (1, 1));
+}
+
+#[test]
+fn what_a_hook_takes_is_the_guests_time_or_the_hosts() {
+    let run = |time| {
+        let guest = Guest::new();
+        guest.0.set_console(Box::new(|_, _| thread::sleep(Duration::from_millis(2))), time);
+        let began = Instant::now();
+        let ended =
+            guest.within(Duration::from_millis(100), "for (let i = 0; i < 500; i++) console.log(i); 'done'");
+        (ended, began.elapsed())
+    };
+    assert_eq!(run(HookTime::Host).0, Ok(string("done")));
+    let (ended, took) = run(HookTime::Guest);
+    assert_eq!(ended, Err(Failure::Timeout), "though it used little of the processor");
+    assert!(took < Duration::from_millis(1000), "it ran to its end all the same: {took:?}");
 }

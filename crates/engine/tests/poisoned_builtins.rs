@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use guest::{Guest, number, object, string};
+use pydeno_engine::HookTime;
 use pydeno_wire::message::{ConsoleLevel, Failure, HostError};
 use pydeno_wire::{BigInt, Text, Value};
 
@@ -141,9 +142,10 @@ fn poisoned_by(poison: &str) -> (Guest, Shared<Value>, Shared<String>) {
             None => Ok(expected()),
         }),
     );
-    guest
-        .0
-        .set_console(Box::new(move |_: ConsoleLevel, line: Text| write.borrow_mut().push(line.to_string())));
+    guest.0.set_console(
+        Box::new(move |_: ConsoleLevel, line: Text| write.borrow_mut().push(line.to_string())),
+        HookTime::Guest,
+    );
     guest.value("console.log; globalThis.log = console.log; 0");
     guest.value(MADE);
     guest.value(TABLES);

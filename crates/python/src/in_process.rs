@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use pydeno_engine as engine;
 use pydeno_engine::{
-    Ended, Engine, EvalLimits, Features, Isolate, IsolateOptions, Module, Script, StepLimits, Surface,
-    WebAssembly,
+    Ended, Engine, EvalLimits, Features, HookTime, Isolate, IsolateOptions, Module, Script, StepLimits,
+    Surface, WebAssembly,
 };
 use pydeno_host::Error;
 use pydeno_wire::message::{Failure, HostError, Place, STREAMS};
@@ -101,11 +101,12 @@ impl InProcessRuntime {
         }));
         if settings.console {
             let console = Rc::clone(&shared);
-            isolate.set_console(Box::new(move |level, text: Text| {
+            let hook = Box::new(move |level, text: Text| {
                 if let Err(escaped) = Python::attach(|py| console.callbacks.console(py, level, &text)) {
                     console.escape(console.running_now(), escaped);
                 }
-            }));
+            });
+            isolate.set_console(hook, HookTime::Host);
         }
         let inner =
             Inner { isolate: RefCell::new(Some(Rc::new(isolate))), shared, last_request: Cell::new(0) };

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use pydeno_engine::{
-    Bound, Ended, Engine, EvalLimits, HostFunction, Isolate, IsolateError, IsolateOptions, Module,
+    Bound, Ended, Engine, EvalLimits, HookTime, HostFunction, Isolate, IsolateError, IsolateOptions, Module,
     RandomSource, Script, StepLimits, WebAssembly,
 };
 use pydeno_sandbox::{Layer, Refusal, Report, Request};
@@ -238,11 +238,13 @@ impl Worker {
         }));
         if start.limits.console {
             let console = Rc::downgrade(&worker);
-            worker.isolate.set_console(Box::new(move |level, text| {
+            let hook = Box::new(move |level, text| {
                 if let Some(worker) = console.upgrade() {
                     worker.tell_console(level, text);
                 }
-            }));
+            });
+            // The host's deadline knows nothing of lines.
+            worker.isolate.set_console(hook, HookTime::Guest);
         }
         worker
     }
