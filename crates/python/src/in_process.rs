@@ -1,17 +1,18 @@
 //! `Runtime`: an engine in this process.
 
+mod requests;
+
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use pydeno_engine as engine;
 use pydeno_engine::{
-    Ended, Engine, EvalLimits, Features, HookTime, Isolate, IsolateOptions, Module, Script, StepLimits,
-    Surface, WebAssembly,
+    Ended, Engine, EvalLimits, Features, HookTime, Isolate, IsolateOptions, Module, Script, Surface,
+    WebAssembly,
 };
 use pydeno_host::Error;
-use pydeno_wire::message::{Failure, HostError, Place, STREAMS};
-use pydeno_wire::{Text, Value};
+use pydeno_wire::Text;
+use pydeno_wire::message::{Failure, Place, STREAMS};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::PyVisit;
@@ -20,15 +21,16 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::errors;
 use crate::from_python::{from_python, text_from_python};
-use crate::functions::{Callbacks, Escaped, error_of_host, run_signal_handlers};
+use crate::functions::{Callbacks, Escaped};
 use crate::isolated::{stream_cannot_be_asked, stream_request};
 use crate::js_function::JsFunction;
 use crate::js_stream::JsStream;
-use crate::loop_turn::{LoopTurn, Started};
+use crate::loop_turn::LoopTurn;
 use crate::options::{self, InProcessOptions};
 use crate::thread_bound::{ThreadBound, detach_here};
 use crate::to_python::to_python;
 use crate::wasm::{WasmOutline, import_names, remember};
+use requests::{Inner, NOBODY, Shared};
 
 /// The core of `pydeno.Runtime`. It has the methods of the isolated one, and an event loop drives it in the same way; but
 /// what is begun here runs at once, on the calling thread.
@@ -37,34 +39,6 @@ pub(crate) struct InProcessRuntime {
     inner: ThreadBound<Inner>,
     options: InProcessOptions,
     process: u32,
-}
-
-/// No request: they are numbered from 1.
-const NOBODY: u64 = 0;
-
-struct Inner {
-    /// Empty once closed.
-    isolate: RefCell<Option<Rc<Isolate>>>,
-    shared: Rc<Shared>,
-    last_request: Cell<u64>,
-}
-
-/// What the bound functions of one isolate share.
-struct Shared {
-    callbacks: Callbacks,
-    /// The requests whose code runs now, innermost last.
-    running: RefCell<Vec<u64>>,
-    /// Whether the innermost is to be stopped.
-    interrupted: Cell<bool>,
-    /// What host functions raised that no guest may catch, by request.
-    escaped: RefCell<HashMap<u64, Escaped>>,
-    last_call: Cell<u64>,
-    /// The request of each asynchronous call that is not answered.
-    in_flight: RefCell<HashMap<u64, u64>>,
-    /// Asynchronous calls that the event loop has not been told of.
-    started: RefCell<Vec<Started>>,
-    /// Requests that have ended and of which nobody has been told.
-    ended: RefCell<Vec<Ended>>,
 }
 
 #[pymethods]
@@ -568,149 +542,6 @@ impl InProcessRuntime {
                     shared.callbacks.explain(py, &error);
                 }
                 Err(error)
-            }
-        }
-    }
-}
-
-impl Inner {
-    fn isolate(&self, py: Python<'_>) -> PyResult<Rc<Isolate>> {
-        self.isolate.borrow().clone().ok_or_else(|| errors::from_host(py, &Error::Closed))
-    }
-
-    /// Asks streams of the host for as long as the request waits for one.
-    fn serve_streams(&self, py: Python<'_>, request: u64) -> PyResult<()> {
-        let shared = &self.shared;
-        while !shared.has_ended(request) {
-            let Some(started) = shared.take_stream_call(request) else { break };
-            match shared.callbacks.call(py, STREAMS, &started.arguments) {
-                Ok(outcome) => self.settle(py, started.call, outcome),
-                Err(escaped) => {
-                    shared.escaped.borrow_mut().entry(request).or_insert(escaped);
-                    let isolate = self.isolate(py)?;
-                    isolate.cancel(request);
-                    shared.give_up(request);
-                    shared.collect(py, &isolate);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Settles a call and runs what that sets going. An answer to a runtime that is closed is nobody's concern.
-    fn settle(&self, py: Python<'_>, call: u64, outcome: Result<Value, HostError>) {
-        let Ok(isolate) = self.isolate(py) else { return };
-        let shared = &self.shared;
-        // One that was given up is not run for anybody.
-        let request = shared.in_flight.borrow_mut().remove(&call).unwrap_or(NOBODY);
-        shared.running_for(request, || {
-            let limits = StepLimits { cancelled: &|| shared.is_interrupted() };
-            detach_here(py, || isolate.settle(call, outcome, &limits));
-        });
-        shared.collect(py, &isolate);
-        self.fire_timers(py, &isolate);
-    }
-
-    /// Lets every timer go off that can.
-    fn fire_timers(&self, py: Python<'_>, isolate: &Isolate) {
-        let shared = &self.shared;
-        while let Some(request) = isolate.next_timer() {
-            shared.running_for(request, || {
-                let limits = StepLimits { cancelled: &|| shared.is_interrupted() };
-                detach_here(py, || isolate.fire_timers(&limits));
-            });
-            shared.collect(py, isolate);
-        }
-    }
-}
-
-impl Shared {
-    /// Marks a request as the one whose code runs while `run` does.
-    fn running_for(&self, request: u64, run: impl FnOnce()) {
-        self.running.borrow_mut().push(request);
-        let outer = self.interrupted.replace(false);
-        run();
-        self.interrupted.set(outer);
-        self.running.borrow_mut().pop();
-    }
-
-    /// Takes from the engine what has ended.
-    fn collect(&self, py: Python<'_>, isolate: &Isolate) {
-        while let Some(mut ended) = isolate.take_ended() {
-            for error in std::mem::take(&mut ended.unhandled) {
-                if let Err(escaped) = self.callbacks.unhandled_rejection(py, error) {
-                    self.escaped.borrow_mut().entry(ended.request).or_insert(escaped);
-                }
-            }
-            self.ended.borrow_mut().push(ended);
-        }
-    }
-
-    fn call(&self, request: u64, function: u32, arguments: &[Value]) -> Result<Value, HostError> {
-        Python::attach(|py| {
-            self.callbacks.call(py, function, arguments).unwrap_or_else(|escaped| {
-                self.escape(request, escaped);
-                Err(error_of_host("the evaluation is being stopped"))
-            })
-        })
-    }
-
-    /// The function with this number for the guest.
-    fn synchronous(self: &Rc<Self>, number: u32) -> engine::HostFunction {
-        let shared = Rc::clone(self);
-        Box::new(move |request, arguments| shared.call(request, number, &arguments))
-    }
-
-    fn start(&self, request: u64, function: u32, arguments: Vec<Value>) -> u64 {
-        let call = self.last_call.get() + 1;
-        self.last_call.set(call);
-        self.in_flight.borrow_mut().insert(call, request);
-        self.started.borrow_mut().push(Started { request, call, function, arguments });
-        call
-    }
-
-    /// The calls of a request that nobody waits for any more; those that have not begun never do.
-    fn give_up(&self, request: u64) -> Vec<u64> {
-        let mut in_flight = self.in_flight.borrow_mut();
-        let given_up = in_flight.iter().filter(|&(_, &caller)| caller == request).map(|(&call, _)| call);
-        let given_up: Vec<u64> = given_up.collect();
-        in_flight.retain(|_, caller| *caller != request);
-        self.started.borrow_mut().retain(|started| started.request != request);
-        given_up
-    }
-
-    fn has_ended(&self, request: u64) -> bool {
-        self.ended.borrow().iter().any(|ended| ended.request == request)
-    }
-
-    /// The oldest call of a stream of the host's that a request has made and that nobody has begun to answer.
-    fn take_stream_call(&self, request: u64) -> Option<Started> {
-        let mut started = self.started.borrow_mut();
-        let is_it = |started: &Started| started.request == request && started.function == STREAMS;
-        let index = started.iter().position(is_it)?;
-        Some(started.remove(index))
-    }
-
-    /// The innermost request whose code runs.
-    fn running_now(&self) -> u64 {
-        self.running.borrow().last().copied().unwrap_or(NOBODY)
-    }
-
-    fn escape(&self, request: u64, escaped: Escaped) {
-        self.interrupted.set(true);
-        self.escaped.borrow_mut().entry(request).or_insert(escaped);
-    }
-
-    /// Whether Python wants the evaluation to end: a host function let an exception escape, or Ctrl-C was pressed.
-    fn is_interrupted(&self) -> bool {
-        if self.interrupted.get() {
-            return true;
-        }
-        match run_signal_handlers() {
-            Ok(()) => false,
-            Err(exception) => {
-                self.escape(self.running_now(), Escaped(exception));
-                true
             }
         }
     }
