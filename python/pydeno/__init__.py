@@ -55,11 +55,11 @@ from ._errors import (
 )
 from ._execution import ExecutionResult
 from ._gates import GateContext, Verdict, all_of, any_of, static_gate
+from ._in_process import Runtime
 from ._isolated import IsolatedRuntime, SandboxDegradedWarning, SandboxLayer, set_zygote_rotation
 from ._pool import AsyncSandboxPool, PoolStats, SandboxPool
 from ._preflight import Finding, PreflightResult, SourcePolicy, check_source
 from ._pydeno import JsFunction, JsStream, UndefinedType, __version__, undefined
-from ._runtime import Runtime
 from ._status import Layer, SandboxStatus, sandbox_status
 
 __all__ = [
