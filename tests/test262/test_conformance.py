@@ -21,7 +21,13 @@ EVERY = 73
 #: The same among the tests of what is removed.
 EVERY_REMOVED, REMOVED = 13, ("SharedArrayBuffer", "Atomics")
 #: The same among the tests of modules.
-EVERY_IMPORT, IMPORTS = 7, ("/module-code/", "/import/", "/export/", "/import.meta/", "/dynamic-import/")
+EVERY_IMPORT, IMPORTS = 11, ("/module-code/", "/import/", "/export/", "/import.meta/", "/dynamic-import/")
+#: The tests of modules in which a worker differs.
+DIFFERENT_IMPORTS = (
+    "language/expressions/dynamic-import/for-await-resolution-and-error-agen-yield.js",
+    "language/expressions/dynamic-import/usage-from-eval.js",
+    "language/module-code/top-level-await/async-module-does-not-block-sibling-modules.js",
+)
 #: What the engine does not have, and thousands of code points one by one.
 LEFT_OUT = ("Temporal", "property-escapes/generated")
 DIFFERENCES = Path(__file__).parent / "differences.txt"
@@ -119,7 +125,7 @@ def sample(suite: Suite) -> list[str]:
     paths = [path for path in suite.paths() if not any(part in path for part in LEFT_OUT)]
     removed = [path for path in paths if any(part in path for part in REMOVED)]
     imports = [path for path in paths if any(part in path for part in IMPORTS)]
-    return sorted({*paths[::EVERY], *removed[::EVERY_REMOVED], *imports[::EVERY_IMPORT]})
+    return sorted({*paths[::EVERY], *removed[::EVERY_REMOVED], *imports[::EVERY_IMPORT], *DIFFERENT_IMPORTS})
 
 
 def by_name(comparisons: Iterator[Comparison]) -> dict[str, Comparison]:
