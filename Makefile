@@ -115,7 +115,7 @@ $(VENV)/.test262: scripts/fetch_test262.py $(VENV)/.created
 $(VENV)/.jsc: scripts/fetch_jsc.py $(VENV)/.created
 	@echo "==> fetching the engine's own shell"
 	@$(BIN)/python scripts/fetch_jsc.py $(VENV)/jsc
-	@touch $@
+	@test ! -e $(VENV)/jsc/jsc || touch $@
 
 ORACLE := tests/oracle/package.json tests/oracle/package-lock.json tests/oracle/.npmrc
 LIBRARIES := tests/libraries/package.json tests/libraries/package-lock.json tests/libraries/.npmrc

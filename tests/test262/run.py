@@ -130,7 +130,7 @@ class Tally:
         elif not worker.passed:
             failure = {"scenario": scenario.name, "worker": worker.ending, "engine": engine.ending}
             self.failures.append(failure)
-            self.unlike += worker.ending != engine.ending
+            self.unlike += engine.ending not in {"", worker.ending}
 
     def table(self) -> str:
         """The numbers for people."""
