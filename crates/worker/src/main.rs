@@ -14,6 +14,7 @@ mod link;
 mod probe;
 mod process;
 mod sandbox_report;
+mod start;
 mod template;
 mod worker;
 mod zygote;

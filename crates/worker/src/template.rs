@@ -14,7 +14,8 @@ use pydeno_wire::message::SandboxMode;
 use crate::engine_descriptors::EngineDescriptors;
 use crate::link::Link;
 use crate::process;
-use crate::worker::{Order, Worker, introduce, prepare};
+use crate::start::{Order, introduce, prepare};
+use crate::worker::Worker;
 
 /// What every fork begins with.
 #[derive(Debug)]

@@ -28,8 +28,8 @@ use rustix::process::{
 
 use crate::engine_descriptors::EngineDescriptors;
 use crate::process::{Side, ThreadCount, fork};
+use crate::start::{self, Order, Origin};
 use crate::template::Template;
-use crate::worker::{self, Order, Origin};
 
 /// Ends of workers that nobody has asked about yet; older ones are forgotten.
 const REMEMBERED_ENDS: usize = 4096;
@@ -280,7 +280,7 @@ impl<'a> Zygote<'a> {
                 let kill_proof = kill_proof.as_ref().filter(|_| sandbox != SandboxMode::Off);
                 let webassembly = *webassembly;
                 let order = Order { parent, sandbox, empty_root, web, webassembly, kill_proof };
-                worker::run(engine, &mut self.descriptors, socket, &order, origin)
+                start::run(engine, &mut self.descriptors, socket, &order, origin)
             }
             Ok(Side::Parent { child }) => child,
             Err(error) => return self.refuse(&format!("fork: {error}")),
