@@ -4,6 +4,7 @@
 //! code, and each is shown to the rules in the role that they would say most about. So this finds places in strings and
 //! comments, too, and never misses one that a scan of the whole source would report.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
@@ -11,6 +12,21 @@ use aho_corasick::packed::{Config, MatchKind, Searcher};
 use crate::keyword::RULE_WORDS;
 use crate::rules::{Options, Rules};
 use crate::scanner::Role;
+
+/// How many bytes are looked through at once.
+const STRETCH: usize = 1 << 16;
+
+/// The length of the longest word that a rule is about.
+const LONGEST: usize = {
+    let (mut longest, mut index) = (0, 0);
+    while index < RULE_WORDS.len() {
+        if RULE_WORDS[index].len() > longest {
+            longest = RULE_WORDS[index].len();
+        }
+        index += 1;
+    }
+    longest
+};
 
 /// `None` where there is no such search for this processor.
 static SEARCHER: LazyLock<Option<Searcher>> = LazyLock::new(|| {
@@ -27,8 +43,7 @@ pub(crate) fn end(source: &[u8], options: Options) -> usize {
 pub(crate) fn end_and_steps(source: &[u8], options: Options) -> (usize, usize) {
     let Some(searcher) = &*SEARCHER else { return (source.len(), 0) };
     let mut rules = Rules::new(options);
-    let matters = |rules: &mut Rules, found: &aho_corasick::Match| {
-        let span = found.range();
+    let matters = |rules: &mut Rules, span: &Range<usize>| {
         let (before, after) = (&source[..span.start], &source[span.end..]);
         if before.last().is_some_and(|byte| is_name(*byte))
             || after.first().is_some_and(|byte| is_name(*byte))
@@ -36,21 +51,30 @@ pub(crate) fn end_and_steps(source: &[u8], options: Options) -> (usize, usize) {
             return false;
         }
         let role = role(&source[span.clone()], before);
-        rules.would_report(source, span, role)
+        rules.would_report(source, span.clone(), role)
     };
-    let is_escape = |at: &usize| may_start_a_letter(&source[at + 1..]);
-    let mut end = memchr::memrchr_iter(b'\\', source).find(is_escape).map_or(0, |at| at + 1);
-    // Another name may hold a match that is no word, but a word is never hidden by one: it starts behind what is no name.
-    for found in searcher.find_iter(source) {
-        if matters(&mut rules, &found) {
-            end = end.max(found.end());
+    let mut end = 0;
+    let mut stretch_end = source.len();
+    // From the end backwards: in front of the last such word nothing need be looked for.
+    while end == 0 && stretch_end > 0 {
+        let start = stretch_end.saturating_sub(STRETCH);
+        let stretch = &source[start..source.len().min(stretch_end + LONGEST - 1)];
+        // Another name may hold a match that is no word, but a word is never hidden by one: it starts behind what is no name.
+        for found in searcher.find_iter(stretch) {
+            let span = start + found.start()..start + found.end();
+            if matters(&mut rules, &span) {
+                end = span.end;
+            }
+            // What each of many words in one comment is followed by would be read again and again.
+            if rules.steps() > source.len() {
+                return (source.len(), rules.steps());
+            }
         }
-        // What each of many words in one comment is followed by would be read again and again.
-        if rules.steps() > source.len() {
-            return (source.len(), rules.steps());
-        }
+        stretch_end = start;
     }
-    (end, rules.steps())
+    let is_escape = |at: &usize| may_start_a_letter(&source[end + at + 1..]);
+    let escape = memchr::memrchr_iter(b'\\', &source[end..]).find(is_escape);
+    (escape.map_or(end, |at| end + at + 1), rules.steps())
 }
 
 /// Whether a backslash in front of this can be an escape in a name for a letter of ASCII.
@@ -88,4 +112,37 @@ fn may_follow_new(before: &[u8]) -> bool {
 
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A source of more than two stretches with one word at a place.
+    fn with_word(at: usize, word: &str) -> Vec<u8> {
+        let mut source = b"a=(b,c);\n".repeat(5 * STRETCH / 18);
+        source[at..at + word.len()].copy_from_slice(word.as_bytes());
+        source
+    }
+
+    #[test]
+    fn a_word_is_found_wherever_stretches_end() {
+        let length = with_word(0, "").len();
+        for bound in [length - STRETCH, length - 2 * STRETCH] {
+            for at in bound - 20..bound + 4 {
+                assert_eq!(end(&with_word(at, ";XMLHttpRequest;"), Options::default()), at + 15);
+                assert_eq!(end(&with_word(at, ";aXMLHttpRequest"), Options::default()), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn an_escape_counts_behind_the_last_word_and_in_front_of_it_does_not_matter() {
+        let mut source = with_word(10 + STRETCH, ";fetch(1);");
+        assert_eq!(end(&source, Options::default()), 16 + STRETCH);
+        source[20..27].copy_from_slice(b";\\u0066");
+        assert_eq!(end(&source, Options::default()), 16 + STRETCH);
+        source[20 + 2 * STRETCH..27 + 2 * STRETCH].copy_from_slice(b";\\u0066");
+        assert_eq!(end(&source, Options::default()), 22 + 2 * STRETCH);
+    }
 }
