@@ -35,14 +35,14 @@ pub(crate) enum Class {
     BarAmpersand,
     /// `+` or `-`.
     Sign,
-    OpenParenthesis,
-    CloseParenthesis,
-    OpenBracket,
-    CloseBracket,
-    OpenBrace,
-    CloseBrace,
     /// An operator that is like any other, or a byte that means nothing.
     Operator,
+    OpenParenthesis,
+    OpenBracket,
+    OpenBrace,
+    CloseParenthesis,
+    CloseBracket,
+    CloseBrace,
     /// What must be looked at in any case.
     Special,
 }
@@ -72,15 +72,22 @@ impl Class {
         Self::Star,
         Self::BarAmpersand,
         Self::Sign,
-        Self::OpenParenthesis,
-        Self::CloseParenthesis,
-        Self::OpenBracket,
-        Self::CloseBracket,
-        Self::OpenBrace,
-        Self::CloseBrace,
         Self::Operator,
+        Self::OpenParenthesis,
+        Self::OpenBracket,
+        Self::OpenBrace,
+        Self::CloseParenthesis,
+        Self::CloseBracket,
+        Self::CloseBrace,
         Self::Special,
     ];
+
+    /// Whether a token closes a bracket, by the number of its class and unless it must be looked at.
+    #[inline]
+    pub(crate) const fn closes(class: u8) -> bool {
+        // One comparison by the order of the variants.
+        class >= Self::CloseParenthesis as u8
+    }
 
     const fn of(byte: u8) -> Self {
         match byte {
@@ -109,8 +116,8 @@ impl Class {
     }
 }
 
-/// The number of no class: what must be looked at. All bits of a class's number are set.
-pub(crate) const LOOK: u8 = 31;
+/// The number of the class of what must be looked at.
+pub(crate) const LOOK: u8 = Class::Special as u8;
 
 /// The class of each byte.
 pub(crate) static CLASSES: [Class; 256] = {

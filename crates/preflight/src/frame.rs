@@ -1,6 +1,4 @@
-//! What the scanner remembers: what may come next, and which brackets are open.
-
-use crate::transition::Entry;
+//! What the scanner remembers of an open bracket, and where it stands: what may come next, and in which bracket.
 
 /// What the grammar expects at a point. It decides whether `/` divides, what `{` opens and what a word is.
 /// Those up to `Default` take any expression or statement.
@@ -164,10 +162,13 @@ pub(crate) enum Kind {
     Jsx,
     /// `{...}` in JSX.
     JsxHole,
+    /// Any with the key of a method that is async or a generator.
+    Method,
 }
 
 impl Kind {
-    const ALL: [Self; Self::JsxHole as usize + 1] = [
+    /// Every one, in their order.
+    pub(crate) const ALL: [Self; Self::Method as usize + 1] = [
         Self::Script,
         Self::Block,
         Self::Object,
@@ -186,6 +187,7 @@ impl Kind {
         Self::Angle,
         Self::Jsx,
         Self::JsxHole,
+        Self::Method,
     ];
 
     /// Whether `}` closes it.
@@ -236,235 +238,137 @@ impl Function {
     }
 }
 
-/// What the innermost bracket is, as far as most tokens are concerned.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Context {
-    /// Anything else: what closes it must be looked at.
-    Other,
-    Block,
-    Parenthesis,
-    Bracket,
-    Object,
-    Class,
-    /// An object or a class with the key of a method that is async or a generator.
-    Method,
-    FunctionHeader,
-    ClassHeader,
-    Angle,
-    /// A comma or a new statement ends it.
-    Arrow,
-}
+/// Where a scan stands, as far as the table of transitions is concerned: what the innermost bracket is, what is expected,
+/// and whether a line ended since the last token.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(u32);
 
-impl Context {
-    /// Every one, in their order.
-    pub(crate) const ALL: [Self; Self::Arrow as usize + 1] = [
-        Self::Other,
-        Self::Block,
-        Self::Parenthesis,
-        Self::Bracket,
-        Self::Object,
-        Self::Class,
-        Self::Method,
-        Self::FunctionHeader,
-        Self::ClassHeader,
-        Self::Angle,
-        Self::Arrow,
-    ];
+impl Place {
+    /// How many there are.
+    pub(crate) const COUNT: usize = Kind::ALL.len() << 6;
 
-    pub(crate) const fn of(kind: Kind) -> Self {
-        match kind {
-            Kind::Block => Self::Block,
-            Kind::Parenthesis => Self::Parenthesis,
-            Kind::Bracket => Self::Bracket,
-            Kind::Object | Kind::Specifiers => Self::Object,
-            Kind::Class => Self::Class,
-            Kind::FunctionHeader => Self::FunctionHeader,
-            Kind::ClassHeader => Self::ClassHeader,
-            Kind::Angle => Self::Angle,
-            Kind::Arrow => Self::Arrow,
-            _ => Self::Other,
-        }
+    pub(crate) const fn new(kind: Kind, expect: Expect, newline: bool) -> Self {
+        Self((kind as u32) << 6 | (newline as u32) << 5 | expect as u32)
+    }
+
+    /// From the eleven bits of one.
+    #[inline]
+    pub(crate) const fn from_bits(bits: u16) -> Self {
+        Self(bits as u32)
+    }
+
+    #[inline]
+    pub(crate) const fn bits(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// The place as an index.
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    pub(crate) const fn kind(self) -> Kind {
+        Kind::ALL[(self.0 >> 6) as usize]
+    }
+
+    pub(crate) const fn newline(self) -> bool {
+        self.0 >> 5 & 1 == 1
+    }
+
+    pub(crate) const fn expect(self) -> Expect {
+        Expect::ALL[(self.0 & 31) as usize]
     }
 }
 
-/// An open bracket, in eight bytes that can be moved and masked as one. From bit 11 on, 4 bits of its context and 5 each
-/// of its kind and of what is expected once it is closed; then a byte each of the functions and the flags; two bytes of count.
+/// What is remembered of an open bracket, in eight bytes that can be moved and masked as one.
+///
+/// The more brackets and bodies something outlives, the higher its bits: a shift says what stays. From the lowest bit on, what
+/// awaits a `case` or an `async`, what has the key of which method, and how many `?` await a colon; from `CLOSED` on, the place
+/// where a scan stands once the bracket is closed; from `INSIDE` on, what kind of function is inside.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame(u64);
 
 impl Frame {
-    /// The bits of what is expected, the kind and the context.
-    pub(crate) const FIELDS: u64 = 0x1ff_f800;
-    /// The bits of what is expected.
-    pub(crate) const THEN: u64 = 31 << 20;
-    /// The bits of what kind of function is inside.
-    pub(crate) const INSIDE: u64 = 0xff << 32;
+    pub(crate) const CLOSED: u32 = 32;
+    pub(crate) const INSIDE: u32 = 44;
+    const METHOD: u32 = 2;
+    const METHOD_OF: u32 = 5;
+    const TERNARIES: u32 = 10;
 
-    /// The bits of `FIELDS`.
-    pub(crate) const fn fields(kind: Kind, then: Expect) -> u64 {
-        (Context::of(kind) as u64) << 11 | (kind as u64) << 15 | (then as u64) << 20
+    pub(crate) const fn new(closed: Place, inside: Function) -> Self {
+        Self((closed.0 as u64) << Self::CLOSED | (inside as u64) << Self::INSIDE)
     }
 
-    pub(crate) const fn new(kind: Kind, then: Expect, inside: Function) -> Self {
-        Self(Self::fields(kind, then) | (inside as u64) << 32)
-    }
-
-    /// These bits, and what the mask keeps of this.
+    /// What is above so many bits of this, and a place where a scan stands once it is closed.
     #[inline]
-    pub(crate) const fn with(self, bits: u64, keep: u64) -> Self {
-        Self(bits | self.0 & keep)
+    pub(crate) const fn with(self, closed: Place, lost: u32) -> Self {
+        Self((closed.0 as u64) << Self::CLOSED | self.0 & u64::MAX << lost)
     }
 
-    pub(crate) fn kind(self) -> Kind {
-        Kind::ALL[(self.0 >> 15 & 31) as usize]
-    }
-
-    /// Where the part for its context is in the table of transitions.
+    /// Where a scan stands once it is closed.
     #[inline]
-    pub(crate) fn context_bits(self) -> u32 {
-        self.0 as u32 & 15 << 11
-    }
-
-    /// The row of what is expected once it is closed.
-    #[inline]
-    pub(crate) fn then_bits(self) -> u32 {
-        (self.0 >> 15) as u32 & 31 << 5
+    pub(crate) const fn closed(self) -> Place {
+        Place::from_bits((self.0 >> Self::CLOSED & 0x7ff) as u16)
     }
 
     /// What is expected once it is closed.
     pub(crate) fn then(self) -> Expect {
-        Expect::ALL[(self.0 >> 20 & 31) as usize]
+        self.closed().expect()
     }
 
     /// What kind of function is inside.
     pub(crate) fn inside(self) -> Function {
-        Function::ALL[(self.0 >> 32 & 7) as usize]
+        Function::ALL[(self.0 >> Self::INSIDE & 7) as usize]
     }
 
     pub(crate) fn set_inside(&mut self, function: Function) {
-        self.set(32, 0xff, function as u64);
+        self.set(Self::INSIDE, 7, function as u64);
     }
 
     /// An object or class: what the method is whose key was read.
     pub(crate) fn method(self) -> Function {
-        Function::ALL[(self.0 >> 40 & 7) as usize]
+        Function::ALL[(self.0 >> Self::METHOD & 7) as usize]
     }
 
-    pub(crate) fn set_method(&mut self, function: Function) {
-        self.set(40, 0xff, function as u64);
-        let context = if function == Function::Plain { Context::of(self.kind()) } else { Context::Method };
-        self.set(11, 15, context as u64);
+    pub(crate) fn set_method(&mut self, function: Function, kind: Kind) {
+        self.set(Self::METHOD, 7, function as u64);
+        self.set(Self::METHOD_OF, 31, kind as u64);
+    }
+
+    /// What has the key of a method.
+    pub(crate) fn method_of(self) -> Kind {
+        Kind::ALL[(self.0 >> Self::METHOD_OF & 31) as usize]
     }
 
     /// A block: whether a `case` awaits its colon.
     pub(crate) fn awaits_case(self) -> bool {
-        self.0 >> 26 & 1 == 1
+        self.0 & 1 == 1
     }
 
     pub(crate) fn set_awaits_case(&mut self, awaits: bool) {
-        self.set(26, 1, u64::from(awaits));
+        self.set(0, 1, u64::from(awaits));
     }
 
     /// Whether an `async` was read whose arrow was not.
     pub(crate) fn awaits_arrow(self) -> bool {
-        self.0 >> 27 & 1 == 1
+        self.0 >> 1 & 1 == 1
     }
 
     pub(crate) fn set_awaits_arrow(&mut self, awaits: bool) {
-        self.set(27, 1, u64::from(awaits));
+        self.set(1, 1, u64::from(awaits));
     }
 
     /// How many `?` await their colon.
     pub(crate) fn ternaries(self) -> u16 {
-        (self.0 >> 48) as u16
+        (self.0 >> Self::TERNARIES) as u16
     }
 
     pub(crate) fn set_ternaries(&mut self, count: u16) {
-        self.set(48, 0xffff, u64::from(count));
+        self.set(Self::TERNARIES, 0xffff, u64::from(count));
     }
 
     fn set(&mut self, shift: u32, mask: u64, value: u64) {
         self.0 = self.0 & !(mask << shift) | value << shift;
-    }
-}
-
-/// Where a scan stands: all that most tokens change.
-#[derive(Clone, Copy)]
-pub(crate) struct State {
-    /// The innermost bracket.
-    pub(crate) top: Frame,
-    /// How many brackets are around it.
-    pub(crate) depth: usize,
-    /// The row of the table: what is expected, and whether a line ended since the last token.
-    pub(crate) row: u32,
-}
-
-impl State {
-    pub(crate) fn expect(self) -> Expect {
-        Expect::ALL[(self.row >> 5 & 31) as usize]
-    }
-
-    pub(crate) fn newline(self) -> bool {
-        self.row >> 10 & 1 == 1
-    }
-}
-
-/// The open brackets. There is always one around the innermost.
-pub(crate) struct Stack {
-    frames: Vec<Frame>,
-    /// How many are around the innermost one.
-    pub(crate) depth: usize,
-    /// The innermost one.
-    pub(crate) top: Frame,
-}
-
-impl Stack {
-    pub(crate) fn new() -> Self {
-        let script = Frame::new(Kind::Script, Expect::Statement, Function::Outside);
-        Self { frames: vec![script; 32], depth: 1, top: script }
-    }
-
-    pub(crate) fn push(&mut self, frame: Frame) {
-        let outer = std::mem::replace(&mut self.top, frame);
-        match self.frames.get_mut(self.depth) {
-            Some(free) => *free = outer,
-            None => self.frames.push(outer),
-        }
-        self.depth += 1;
-    }
-
-    /// The bracket around the innermost one.
-    pub(crate) fn outer(&self) -> Frame {
-        self.frames[self.depth - 1]
-    }
-
-    /// Opens or closes a bracket in a state that is not that of the stack itself.
-    #[inline]
-    pub(crate) fn apply(&mut self, entry: Entry, state: &mut State) {
-        if entry.pops() {
-            state.row = state.top.then_bits();
-            state.depth -= 1;
-            state.top = self.frames[state.depth];
-            return;
-        }
-        if entry.pushes() {
-            match self.frames.get_mut(state.depth) {
-                Some(free) => *free = state.top,
-                None => self.frames.push(state.top),
-            }
-            state.depth += 1;
-        }
-        state.row = entry.row_bits();
-        state.top = entry.frame(state.top);
-    }
-
-    /// Closes the innermost bracket; the script itself stays.
-    pub(crate) fn pop(&mut self) -> Frame {
-        let closed = self.top;
-        if self.depth > 1 {
-            self.depth -= 1;
-            self.top = self.frames[self.depth];
-        }
-        closed
     }
 }

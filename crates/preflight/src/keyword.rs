@@ -1,7 +1,5 @@
 //! The words that mean something to the scanner or the rules, and how one is told from other words.
 
-use std::hint::select_unpredictable;
-
 use crate::class::Class;
 
 macro_rules! keywords {
@@ -154,15 +152,16 @@ static MASKS: [u64; 72] = {
     masks
 };
 
-/// What a token is, as the number of its class, that starts with eight bytes, of which the first `length` and perhaps more,
-/// up to 71, are a name; `first` is what it is if no keyword. A word of more than eight bytes that starts like one that is no
-/// plain name is special.
+/// What a name is, as the number of its class, that starts with eight bytes, of which the first `length` and perhaps more, up
+/// to 71, are the name. One of more than eight bytes that starts like one that is no plain name is special.
 #[inline]
-pub(crate) fn class_of(eight: u64, length: usize, first: u8) -> u8 {
+pub(crate) fn class_of(eight: u64, length: usize) -> u8 {
+    const { assert!(Class::Word as u8 == 0, "what is no keyword has no bits") };
     let word = eight & MASKS[length % 72];
     let slot = slot(word);
     let known = TABLE.classes[slot + SLOTS * usize::from(length > 8)] as u8;
-    select_unpredictable(word == TABLE.words[slot], known, first)
+    // A mask, since a branch would not be foreseen.
+    known & u8::from(word == TABLE.words[slot]).wrapping_neg()
 }
 
 impl Keyword {

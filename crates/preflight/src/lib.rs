@@ -9,6 +9,7 @@
 //! - The **scanner** walks over the source once. It is no parser: it keeps what the grammar expects next and which brackets
 //!   are open, which is enough to tell code from text, a division from a regular expression, a property from a
 //!   variable, a type of TypeScript from an expression.
+//!   Most tokens take one step in a **table**, some together with the word in front of them; the others are looked at.
 //!   A check has it walk no further than the last word that a rule could have something to say about.
 //! - A **rule** looks at one word of code, its role and what follows it. A **finding** is what it has to say.
 //! - A **[`Policy`]** is a host's own rules, and an error wherever they are broken.
@@ -31,6 +32,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod agreement;
 mod block;
 mod characters;
 mod class;
@@ -49,6 +52,7 @@ mod relevant;
 mod rules;
 mod scanner;
 mod spans;
+mod stack;
 mod transition;
 mod word_set;
 mod words;

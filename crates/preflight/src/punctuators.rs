@@ -9,18 +9,18 @@ use crate::scanner::{Scanner, Sink};
 impl<S: Sink> Scanner<'_, S> {
     /// Closes a parenthesis or a square bracket, unless none of that kind is innermost.
     pub(crate) fn close(&mut self, kinds: &[Kind]) {
-        while self.top().kind().is_open_ended() {
+        while self.kind().is_open_ended() {
             self.pop();
         }
-        let kind = self.top().kind();
+        let kind = self.kind();
         self.expect = if kinds.contains(&kind) { self.pop().then() } else { Expect::After };
     }
 
     pub(crate) fn close_parenthesis(&mut self, start: usize) -> usize {
-        while self.top().kind().is_open_ended() {
+        while self.kind().is_open_ended() {
             self.pop();
         }
-        let is_async = self.top().kind() == Kind::AsyncParenthesis;
+        let is_async = self.kind() == Kind::AsyncParenthesis;
         self.close(&[Kind::Parenthesis, Kind::AsyncParenthesis, Kind::TypeParenthesis]);
         if is_async && matches!(self.follows(start + 1), b'=' | b':') {
             // No call of a function of that name.
@@ -32,7 +32,7 @@ impl<S: Sink> Scanner<'_, S> {
     /// Closes the arrow functions that end in front of a token of this class.
     pub(crate) fn end_arrows(&mut self, start: usize, class: Class) {
         let begins = self.newline && self.expect.is_after();
-        while self.top().kind() == Kind::Arrow {
+        while self.kind() == Kind::Arrow {
             let ends = match class {
                 Class::Comma | Class::Semicolon => true,
                 Class::Colon => {
@@ -139,7 +139,7 @@ impl<S: Sink> Scanner<'_, S> {
             self.stack.top.set_inside(function);
         } else {
             let method = self.top().method().generator();
-            self.stack.top.set_method(method);
+            self.stack.set_method(method);
             self.expect = Expect::Key;
         }
         start + 1
@@ -199,7 +199,7 @@ impl<S: Sink> Scanner<'_, S> {
             Expect::InType | Expect::InterfaceHead => (Kind::TypeBracket, self.expect, Expect::InType),
             _ => (Kind::Bracket, Expect::After, Expect::Operand),
         };
-        if then == Expect::KeyDone && self.top().kind() == Kind::Class {
+        if then == Expect::KeyDone && self.kind() == Kind::Class {
             // A computed key belongs to what is around the class.
             let outer = self.stack.outer().inside();
             self.push_function(kind, then, outer);
@@ -220,7 +220,7 @@ impl<S: Sink> Scanner<'_, S> {
             Expect::Type => (Kind::TypeBraces, Expect::TypeAfter, Expect::InType),
             Expect::InType => (Kind::TypeBraces, Expect::InType, Expect::InType),
             Expect::InterfaceHead => (Kind::TypeBraces, Expect::Statement, Expect::InType),
-            _ => match self.top().kind() {
+            _ => match self.kind() {
                 Kind::FunctionHeader => {
                     let header = self.pop();
                     function = Some(header.inside());
@@ -232,7 +232,7 @@ impl<S: Sink> Scanner<'_, S> {
                 }
                 kind @ (Kind::Object | Kind::Class) => {
                     function = Some(self.top().method());
-                    self.stack.top.set_method(Function::Plain);
+                    self.stack.set_method(Function::Plain);
                     block(if kind == Kind::Object { Expect::After } else { Expect::Key })
                 }
                 _ => block(Expect::Statement),
@@ -248,21 +248,21 @@ impl<S: Sink> Scanner<'_, S> {
 
     /// A comma after the key of a method that has no body.
     pub(crate) fn comma(&mut self, start: usize) -> usize {
-        self.stack.top.set_method(Function::Plain);
+        self.stack.set_method(Function::Plain);
         self.expect = Expect::Key;
         start + 1
     }
 
     /// A semicolon in a class, a type or the script itself, or in place of a body.
     pub(crate) fn semicolon(&mut self, start: usize) -> usize {
-        while matches!(self.top().kind(), Kind::FunctionHeader | Kind::ClassHeader) {
+        while matches!(self.kind(), Kind::FunctionHeader | Kind::ClassHeader) {
             self.pop();
         }
         self.stack.top.set_ternaries(0);
         self.stack.top.set_awaits_arrow(false);
-        self.expect = match self.top().kind() {
+        self.expect = match self.kind() {
             Kind::Class => {
-                self.stack.top.set_method(Function::Plain);
+                self.stack.set_method(Function::Plain);
                 Expect::Key
             }
             Kind::Parenthesis | Kind::AsyncParenthesis => Expect::Operand,
@@ -284,7 +284,7 @@ impl<S: Sink> Scanner<'_, S> {
                 self.stack.top.set_ternaries(count);
                 Expect::Operand
             }
-            Expect::KeyDone if self.top().kind() != Kind::Class => Expect::Operand,
+            Expect::KeyDone if self.kind() != Kind::Class => Expect::Operand,
             _ if self.top().awaits_case() => {
                 self.stack.top.set_awaits_case(false);
                 Expect::Statement
@@ -341,9 +341,7 @@ impl<S: Sink> Scanner<'_, S> {
             }
             Expect::TypeAfter | Expect::TypeParenthesis if !self.newline => Expect::TypeAfter,
             Expect::FunctionName | Expect::ClassName => Expect::After,
-            Expect::After if matches!(self.top().kind(), Kind::FunctionHeader | Kind::ClassHeader) => {
-                Expect::After
-            }
+            Expect::After if matches!(self.kind(), Kind::FunctionHeader | Kind::ClassHeader) => Expect::After,
             _ if self.expect.takes_operand() => {
                 if self.starts_element(start) {
                     return self.element(start, Expect::After);

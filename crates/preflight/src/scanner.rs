@@ -11,10 +11,11 @@ use crate::characters::{
     block_comment_end, line_comment_end, name_end, skip_trivia, starts_name, wide_space,
 };
 use crate::class::{CLASSES, Class};
-use crate::frame::{Expect, Frame, Function, Kind, Stack, State};
+use crate::frame::{Expect, Frame, Function, Kind, Place};
 use crate::jsx::ClosingTags;
 use crate::literal::{TemplateEnd, number_end, regex_end, string_end, template_text_end};
-use crate::transition::{row, transition};
+use crate::stack::Stack;
+use crate::transition::transition;
 
 /// The role of a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,50 +114,34 @@ impl<'a, S: Sink> Scanner<'a, S> {
             position = self.text(0, line_comment_end(source, 2), TextKind::Comment);
         }
         let mut block = Block::at(source, position, S::EVERY_WORD);
-        let mut starts = block.starts_after(position);
-        let mut state = self.state();
+        let mut steps = block.steps_after(position);
         loop {
-            while starts != 0 {
-                let offset = starts.trailing_zeros() as usize;
-                let entry = transition(state, block.class(offset));
-                starts &= starts - 1;
-                if let Some(row) = entry.row() {
-                    state.row = row;
-                } else if !entry.must_look() {
-                    self.stack.apply(entry, &mut state);
-                } else {
-                    self.set_state(state);
-                    let token_end = self.token(block.base + offset);
-                    state = self.state();
-                    if token_end >= block.base + BLOCK {
-                        if token_end >= end {
-                            return self.sink;
-                        }
-                        self.sink.steps(BLOCK);
-                        block.load(source, token_end, S::EVERY_WORD);
-                    }
-                    starts = block.starts_after(token_end);
+            let (looks, place) = self.stack.follow(&block, steps, self.place());
+            self.stand_at(place);
+            let token_end = looks.map(|offset| self.token(block.base + offset));
+            position = token_end.unwrap_or(block.base + BLOCK);
+            if position >= block.base + BLOCK {
+                if position >= end {
+                    return self.sink;
                 }
+                self.sink.steps(BLOCK);
+                block.load(source, position, S::EVERY_WORD);
             }
-            position = block.base + BLOCK;
-            if position >= end {
-                return self.sink;
-            }
-            self.sink.steps(BLOCK);
-            block.load(source, position, S::EVERY_WORD);
-            starts = block.starts;
+            steps = match token_end {
+                Some(end) => block.steps_after(end),
+                None => block.steps(),
+            };
         }
     }
 
-    fn state(&self) -> State {
-        State { top: self.stack.top, depth: self.stack.depth, row: row(self.expect, self.newline) }
+    fn place(&self) -> Place {
+        Place::new(self.stack.kind, self.expect, self.newline)
     }
 
-    fn set_state(&mut self, state: State) {
-        self.stack.top = state.top;
-        self.stack.depth = state.depth;
-        self.expect = state.expect();
-        self.newline = state.newline();
+    fn stand_at(&mut self, place: Place) {
+        self.stack.kind = place.kind();
+        self.expect = place.expect();
+        self.newline = place.newline();
     }
 
     /// Reads a token of any kind and returns its end.
@@ -190,7 +175,7 @@ impl<'a, S: Sink> Scanner<'a, S> {
             }
             _ => {}
         }
-        match self.top().kind() {
+        match self.kind() {
             Kind::Jsx => return Token::Code(self.in_tag(start)),
             Kind::Arrow => self.end_arrows(start, class),
             _ => {}
@@ -201,7 +186,7 @@ impl<'a, S: Sink> Scanner<'a, S> {
         if class == Class::Digit {
             return Token::Code(self.number(start));
         }
-        if self.follow(class) {
+        if class != Class::Special && self.follow(class) {
             return Token::Code(start + 1);
         }
         let follows_sign = self.expect == Expect::Sign;
@@ -265,22 +250,23 @@ impl<'a, S: Sink> Scanner<'a, S> {
 
     /// Does what the table says of a token, if it does.
     pub(crate) fn follow(&mut self, class: Class) -> bool {
-        let mut state = self.state();
-        let entry = transition(state, class as u8);
+        let entry = transition(self.place(), class as u8, false);
         if entry.must_look() {
             return false;
         }
-        match entry.row() {
-            Some(row) => state.row = row,
-            None => self.stack.apply(entry, &mut state),
-        }
-        self.set_state(state);
+        let place = self.stack.apply(entry, class, self.place());
+        self.stand_at(place);
         true
     }
 
-    /// The innermost bracket.
+    /// What is remembered of the innermost bracket.
     pub(crate) fn top(&self) -> Frame {
         self.stack.top
+    }
+
+    /// What the innermost bracket is.
+    pub(crate) fn kind(&self) -> Kind {
+        self.stack.kind()
     }
 
     /// Reports a stretch of text and returns its end.
@@ -334,7 +320,7 @@ impl<'a, S: Sink> Scanner<'a, S> {
 
     /// Whether a token that is no operator begins the next member of a class: its initializers need no semicolons.
     pub(crate) fn starts_member(&self) -> bool {
-        self.expect.is_after() && self.stack.top.kind() == Kind::Class
+        self.expect.is_after() && self.kind() == Kind::Class
     }
 
     /// Reads a template's text from `position` on; `start` is where its stretch began.
@@ -370,7 +356,7 @@ impl<'a, S: Sink> Scanner<'a, S> {
     }
 
     pub(crate) fn push_function(&mut self, kind: Kind, then: Expect, inside: Function) {
-        self.stack.push(Frame::new(kind, then, inside));
+        self.stack.push(kind, then, inside);
     }
 
     /// Closes the innermost bracket; the script itself stays.
@@ -380,19 +366,20 @@ impl<'a, S: Sink> Scanner<'a, S> {
     }
 
     fn close_brace(&mut self, start: usize) -> usize {
-        while !self.top().kind().has_braces() && self.top().kind() != Kind::Script {
+        while !self.kind().has_braces() && self.kind() != Kind::Script {
             self.pop();
         }
-        if self.top().kind() == Kind::Script {
+        if self.kind() == Kind::Script {
             self.expect = Expect::Statement;
             return start + 1;
         }
-        let closed = self.pop();
-        if closed.kind() == Kind::Substitution {
-            return self.template_text(start, start + 1, closed.then());
+        let closes = self.kind();
+        let then = self.pop().then();
+        if closes == Kind::Substitution {
+            return self.template_text(start, start + 1, then);
         }
-        self.expect = closed.then();
-        if closed.kind() == Kind::JsxHole && self.expect == Expect::JsxText {
+        self.expect = then;
+        if closes == Kind::JsxHole && then == Expect::JsxText {
             return self.jsx_text(start + 1);
         }
         start + 1

@@ -1,132 +1,132 @@
 //! What most tokens do: a table, so that the scanner need not branch on what cannot be predicted.
 
 use crate::class::Class;
-use crate::frame::{Context, Expect, Frame, Kind, State};
+use crate::frame::{Expect, Frame, Kind, Place};
 
-/// What a token does: what is expected then, and what it opens or closes.
-///
-/// The lowest eleven bits are the [`row`] of what is expected; then come the [`Frame::FIELDS`] of what is opened, and what is
-/// done to the stack.
+/// What a token does: where a scan stands then, and what becomes of the innermost frame.
 #[derive(Clone, Copy)]
-pub(crate) struct Entry(u32);
+pub(crate) struct Entry {
+    /// The bits of a place, or `LOOK`.
+    place: u16,
+    /// The bits of the place where a scan stands once what opens is closed; above them half of how many bits of the innermost
+    /// frame are lost.
+    effect: u16,
+}
 
 impl Entry {
-    /// Two bits that say what of the innermost frame stays: all, what functions it is in, nothing, or what its header said.
-    const KEEPS: u32 = 25;
-    const PUSHES: u32 = 1 << 27;
-    const POPS: u32 = 1 << 28;
+    /// How far up the number of lost bits is.
+    const LOST: u32 = 11;
+    /// What a header says of the function and of what follows it stays when its body begins.
+    const BODY: u16 = (Frame::CLOSED as u16 / 2) << Self::LOST;
+    /// What kind of function code is in stays when a bracket opens.
+    const BRACKET: u16 = (Frame::INSIDE as u16 / 2) << Self::LOST;
+    /// Nothing stays when it opens a plain function of its own.
+    const FUNCTION: u16 = 31 << Self::LOST;
     /// It must be looked at.
-    const LOOK: Self = Self(1 << 31);
+    const LOOK: Self = Self { place: u16::MAX, effect: 0 };
+    /// It closes a bracket.
+    const POP: Self = Self { place: 0, effect: 0 };
 
-    const fn to(expect: Expect) -> Self {
-        Self(row(expect, false))
+    const fn to(kind: Kind, expect: Expect) -> Self {
+        Self { place: Place::new(kind, expect, false).bits(), effect: 0 }
     }
 
     /// Opens a bracket in the same function.
-    const fn push(expect: Expect, kind: Kind, then: Expect) -> Self {
-        Self(row(expect, false) | Frame::fields(kind, then) as u32 | 1 << Self::KEEPS | Self::PUSHES)
+    const fn push(outer: Kind, expect: Expect, kind: Kind, then: Expect) -> Self {
+        Self { effect: Self::BRACKET | Self::to(outer, then).place, ..Self::to(kind, expect) }
     }
 
     /// Opens one in a plain function of its own.
-    const fn push_function(expect: Expect, kind: Kind, then: Expect) -> Self {
-        Self(row(expect, false) | Frame::fields(kind, then) as u32 | 2 << Self::KEEPS | Self::PUSHES)
+    const fn push_function(outer: Kind, expect: Expect, kind: Kind, then: Expect) -> Self {
+        Self { effect: Self::FUNCTION | Self::to(outer, then).place, ..Self::to(kind, expect) }
     }
 
     /// Makes a function's header its body.
     const fn begin_body() -> Self {
-        let fields = Frame::fields(Kind::Block, Expect::Statement) & !Frame::THEN;
-        Self(row(Expect::Statement, false) | fields as u32 | 3 << Self::KEEPS)
-    }
-
-    /// The row of what is expected, if that is all that changes.
-    #[inline]
-    pub(crate) fn row(self) -> Option<u32> {
-        (self.0 < (ROWS * CLASSES) as u32).then_some(self.0)
+        Self { effect: Self::BODY, ..Self::to(Kind::Block, Expect::Statement) }
     }
 
     #[inline]
-    pub(crate) fn must_look(self) -> bool {
-        self.0 & Self::LOOK.0 != 0
-    }
-
-    #[inline]
-    pub(crate) fn pops(self) -> bool {
-        self.0 & Self::POPS != 0
+    pub(crate) const fn must_look(self) -> bool {
+        self.place == Self::LOOK.place
     }
 
     #[inline]
     pub(crate) fn pushes(self) -> bool {
-        self.0 & Self::PUSHES != 0
+        self.effect >= Self::BRACKET
     }
 
-    /// The row of what is expected inside of what it opens.
+    /// Where a scan stands then, unless it closes a bracket.
     #[inline]
-    pub(crate) fn row_bits(self) -> u32 {
-        self.0 & (ROWS * CLASSES - 1) as u32
+    pub(crate) const fn place(self) -> Place {
+        Place::from_bits(self.place)
     }
 
     /// The innermost frame then, unless it closes one.
     #[inline]
     pub(crate) fn frame(self, top: Frame) -> Frame {
-        const KEEP: [u64; 4] = [u64::MAX, Frame::INSIDE, 0, Frame::INSIDE | Frame::THEN];
-        let keep = KEEP[(self.0 >> Self::KEEPS & 3) as usize];
-        top.with(u64::from(self.0) & Frame::FIELDS, keep)
+        let closed = Place::from_bits(self.effect & ((1 << Self::LOST) - 1));
+        top.with(closed, 2 * u32::from(self.effect >> Self::LOST))
     }
 }
 
+/// How many classes there is room for.
 const CLASSES: usize = 32;
-/// Of what is expected, and whether a line ended in front of the token.
-const ROWS: usize = 64;
 
-/// By context, row and class.
-type Table = [Entry; 16 * ROWS * CLASSES];
+/// By class and place; in the second half for a token behind a plain word.
+type Table = [[Entry; Place::COUNT]; 2 * CLASSES];
 
 #[allow(long_running_const_eval, reason = "it is a large table and not an endless loop")]
 static TABLE: Table = {
-    let mut table = [Entry::LOOK; _];
-    let mut context = 0;
-    while context < Context::ALL.len() {
-        let mut expect = 0;
-        while expect < Expect::ALL.len() {
-            let mut class = 0;
-            while class < Class::COUNT {
-                let (at, before, token) = (Context::ALL[context], Expect::ALL[expect], Class::ALL[class]);
-                let first = context * ROWS * CLASSES + class;
-                table[first + row(before, false) as usize] = entry(at, false, before, token);
-                table[first + row(before, true) as usize] = entry(at, true, before, token);
-                class += 1;
+    let mut table = [[Entry::LOOK; _]; _];
+    let mut class = 0;
+    while class < Class::COUNT {
+        let mut kind = 0;
+        while kind < Kind::ALL.len() {
+            let mut expect = 0;
+            while expect < Expect::ALL.len() {
+                let (at, before, token) = (Kind::ALL[kind], Expect::ALL[expect], Class::ALL[class]);
+                let mut newline = 0;
+                while newline < 2 {
+                    let place = Place::new(at, before, newline == 1);
+                    table[class][place.index()] = entry(place, token);
+                    table[class + CLASSES][place.index()] = entry_behind_word(place, token);
+                    newline += 1;
+                }
+                expect += 1;
             }
-            expect += 1;
+            kind += 1;
         }
-        context += 1;
+        class += 1;
     }
     table
 };
 
-/// What a token does.
+/// What a token does, or one behind a plain word together with that.
 #[inline]
-pub(crate) fn transition(state: State, class: u8) -> Entry {
-    // Only the row waits for the token before.
-    let place = state.top.context_bits() | (u32::from(class) % CLASSES as u32);
-    TABLE[(place | state.row) as usize % TABLE.len()]
+pub(crate) fn transition(place: Place, class: u8, behind_word: bool) -> Entry {
+    // Only the place waits for the token before.
+    let class = usize::from(class) % CLASSES + CLASSES * usize::from(behind_word);
+    TABLE[class][place.index()]
 }
 
-/// The row of what is expected: where it is in the part of the table for a context.
-pub(crate) const fn row(expect: Expect, newline: bool) -> u32 {
-    (expect as u32) << 5 | (newline as u32) << 10
+const fn entry_behind_word(place: Place, class: Class) -> Entry {
+    let word = entry(place, Class::Word);
+    if word.must_look() { word } else { entry(word.place(), class) }
 }
 
-const fn entry(context: Context, newline: bool, expect: Expect, class: Class) -> Entry {
+const fn entry(place: Place, class: Class) -> Entry {
     use Expect::{After, Key, Member, Operand};
+    let (kind, expect, newline) = (place.kind(), place.expect(), place.newline());
     if matches!(class, Class::Newline) {
-        return Entry(row(expect, true));
+        return Entry { place: Place::new(kind, expect, true).bits(), effect: 0 };
     }
     if matches!(expect, Expect::JsxAttribute | Expect::JsxValue | Expect::JsxText) {
         return Entry::LOOK;
     }
     let is_after = expect.is_after();
     match class {
-        Class::Word => word(context, newline, expect),
+        Class::Word => word(kind, newline, expect),
         Class::In
         | Class::Prefix
         | Class::Return
@@ -134,127 +134,136 @@ const fn entry(context: Context, newline: bool, expect: Expect, class: Class) ->
         | Class::Control
         | Class::Statement
         | Class::Function
-        | Class::Let => keyword(context, newline, expect, class),
+        | Class::Let => keyword(kind, newline, expect, class),
         Class::Digit => match expect {
             Key | Expect::KeyDone => Entry::LOOK,
-            Expect::InType => Entry::to(Expect::InType),
-            Expect::Type => Entry::to(Expect::TypeAfter),
-            _ if is_after && newline && matches!(context, Context::Arrow) => Entry::LOOK,
-            _ if is_after && matches!(context, Context::Class | Context::Method) => Entry::LOOK,
-            _ => Entry::to(After),
+            Expect::InType => Entry::to(kind, Expect::InType),
+            Expect::Type => Entry::to(kind, Expect::TypeAfter),
+            _ if is_after && newline && matches!(kind, Kind::Arrow) => Entry::LOOK,
+            _ if is_after && matches!(kind, Kind::Class | Kind::Method) => Entry::LOOK,
+            _ => Entry::to(kind, After),
         },
-        Class::Comma => match (expect, context) {
-            (_, Context::Arrow) => Entry::LOOK,
-            (Expect::InType | Expect::InterfaceHead | Expect::ImportHead, _) => Entry::to(expect),
-            (_, Context::ClassHeader) if expect.is_after_type() => Entry::to(Expect::Type),
-            (_, Context::Object | Context::Class) => Entry::to(Key),
-            (_, Context::Method) => Entry::LOOK,
-            _ => Entry::to(Operand),
+        Class::Comma => match (expect, kind) {
+            (_, Kind::Arrow) => Entry::LOOK,
+            (Expect::InType | Expect::InterfaceHead | Expect::ImportHead, _) => Entry::to(kind, expect),
+            (_, Kind::ClassHeader) if expect.is_after_type() => Entry::to(kind, Expect::Type),
+            (_, Kind::Object | Kind::Specifiers | Kind::Class) => Entry::to(kind, Key),
+            (_, Kind::Method) => Entry::LOOK,
+            _ => Entry::to(kind, Operand),
         },
-        Class::Semicolon => match context {
-            Context::Block => Entry::to(Expect::Statement),
-            Context::Parenthesis => Entry::to(Operand),
+        Class::Semicolon => match kind {
+            Kind::Block => Entry::to(kind, Expect::Statement),
+            Kind::Parenthesis => Entry::to(kind, Operand),
             _ => Entry::LOOK,
         },
-        Class::Colon => match (expect, context) {
-            (Expect::InType | Expect::InterfaceHead, _) => Entry::to(expect),
-            (Expect::KeyDone, Context::Object) => Entry::to(Operand),
+        Class::Colon => match (expect, kind) {
+            (Expect::InType | Expect::InterfaceHead, _) => Entry::to(kind, expect),
+            (Expect::KeyDone, Kind::Object | Kind::Specifiers) => Entry::to(kind, Operand),
             _ => Entry::LOOK,
         },
         Class::Dot => match expect {
-            Expect::Type | Expect::InType | Expect::InterfaceHead => Entry::to(expect),
-            Expect::TypeAfter | Expect::TypeParenthesis => Entry::to(Expect::Type),
+            Expect::Type | Expect::InType | Expect::InterfaceHead => Entry::to(kind, expect),
+            Expect::TypeAfter | Expect::TypeParenthesis => Entry::to(kind, Expect::Type),
             // A number may start with it, or it is one of three.
             Member | Key | Expect::KeyDone => Entry::LOOK,
-            _ => Entry::to(Member),
+            _ => Entry::to(kind, Member),
         },
         Class::Equals => match expect {
             Expect::InType | Expect::TypeParenthesis => Entry::LOOK,
-            Expect::AliasName => Entry::to(Expect::Type),
-            _ => Entry::to(Expect::Equals),
+            Expect::AliasName => Entry::to(kind, Expect::Type),
+            _ => Entry::to(kind, Expect::Equals),
         },
-        Class::Greater => match (expect, context) {
+        Class::Greater => match (expect, kind) {
             (Expect::Equals, _) => Entry::LOOK,
-            (_, Context::Angle) if expect.is_type() || expect.is_after_type() => Entry::LOOK,
-            _ => operator(expect),
+            (_, Kind::Angle) if expect.is_type() || expect.is_after_type() => Entry::LOOK,
+            _ => operator(kind, expect),
         },
         Class::BarAmpersand if expect.is_type() || expect.is_after_type() => Entry::LOOK,
         Class::Star if matches!(expect, Key | Expect::KeyDone | Expect::FunctionName) => Entry::LOOK,
         // TypeScript: `a!` is `a`, and so is a key. The equals sign of `a != b` makes it an operator.
-        Class::Bang if (is_after && !newline) || matches!(expect, Expect::KeyDone) => Entry::to(expect),
+        Class::Bang if (is_after && !newline) || matches!(expect, Expect::KeyDone) => Entry::to(kind, expect),
         // It may be one of two, or of a comment `-->`.
         Class::Sign if newline || matches!(expect, Expect::Sign | Expect::Type) => Entry::LOOK,
-        Class::Sign if is_after => Entry::to(Expect::Sign),
-        Class::Sign | Class::Operator | Class::BarAmpersand | Class::Star | Class::Bang => operator(expect),
-        Class::OpenParenthesis | Class::OpenBracket | Class::OpenBrace => {
-            open(context, newline, expect, class)
+        Class::Sign if is_after => Entry::to(kind, Expect::Sign),
+        Class::Sign | Class::Operator | Class::BarAmpersand | Class::Star | Class::Bang => {
+            operator(kind, expect)
         }
-        Class::CloseParenthesis if matches!(context, Context::Parenthesis) => Entry(Entry::POPS),
-        Class::CloseBracket if matches!(context, Context::Bracket) => Entry(Entry::POPS),
-        Class::CloseBrace if matches!(context, Context::Block | Context::Object | Context::Class) => {
-            Entry(Entry::POPS)
+        Class::OpenParenthesis | Class::OpenBracket | Class::OpenBrace => open(kind, newline, expect, class),
+        Class::CloseParenthesis if matches!(kind, Kind::Parenthesis) => Entry::POP,
+        Class::CloseBracket if matches!(kind, Kind::Bracket) => Entry::POP,
+        Class::CloseBrace if matches!(kind, Kind::Block | Kind::Object | Kind::Specifiers | Kind::Class) => {
+            Entry::POP
         }
         _ => Entry::LOOK,
     }
 }
 
-const fn operator(expect: Expect) -> Entry {
-    Entry::to(match expect {
-        Expect::InType => Expect::InType,
-        _ => Expect::Operand,
-    })
+const fn operator(kind: Kind, expect: Expect) -> Entry {
+    Entry::to(
+        kind,
+        match expect {
+            Expect::InType => Expect::InType,
+            _ => Expect::Operand,
+        },
+    )
 }
 
 /// A word that is no keyword.
-const fn word(context: Context, newline: bool, expect: Expect) -> Entry {
-    Entry::to(match expect {
-        Expect::Key | Expect::KeyDone => Expect::KeyDone,
-        Expect::AliasName | Expect::InType | Expect::InterfaceHead | Expect::ImportHead => expect,
-        Expect::Type => Expect::TypeAfter,
-        Expect::Statement => Expect::FirstWord,
-        Expect::Let => Expect::After,
-        _ if expect.is_after() && matches!(context, Context::Class | Context::Method) => Expect::KeyDone,
-        _ if expect.is_after() && newline => {
-            if matches!(context, Context::Arrow) {
-                return Entry::LOOK;
+const fn word(kind: Kind, newline: bool, expect: Expect) -> Entry {
+    Entry::to(
+        kind,
+        match expect {
+            Expect::Key | Expect::KeyDone => Expect::KeyDone,
+            Expect::AliasName | Expect::InType | Expect::InterfaceHead | Expect::ImportHead => expect,
+            Expect::Type => Expect::TypeAfter,
+            Expect::Statement => Expect::FirstWord,
+            Expect::Let => Expect::After,
+            _ if expect.is_after() && matches!(kind, Kind::Class | Kind::Method) => Expect::KeyDone,
+            _ if expect.is_after() && newline => {
+                if matches!(kind, Kind::Arrow) {
+                    return Entry::LOOK;
+                }
+                Expect::FirstWord
             }
-            Expect::FirstWord
-        }
-        _ => Expect::After,
-    })
+            _ => Expect::After,
+        },
+    )
 }
 
-const fn keyword(context: Context, newline: bool, expect: Expect, class: Class) -> Entry {
+const fn keyword(kind: Kind, newline: bool, expect: Expect, class: Class) -> Entry {
     let is_after = expect.is_after();
     if is_after && matches!(class, Class::In) {
-        return Entry::to(Expect::Operand);
+        return Entry::to(kind, Expect::Operand);
     }
     match expect {
         Expect::Type | Expect::TypeAfter | Expect::TypeParenthesis => return Entry::LOOK,
         Expect::Let => {}
-        _ if !expect.is_expression() => return word(context, newline, expect),
-        _ if is_after && matches!(context, Context::Class | Context::Method) => {
-            return word(context, newline, expect);
+        _ if !expect.is_expression() => return word(kind, newline, expect),
+        _ if is_after && matches!(kind, Kind::Class | Kind::Method) => {
+            return word(kind, newline, expect);
         }
-        _ if is_after && newline && matches!(context, Context::Arrow) => return Entry::LOOK,
+        _ if is_after && newline && matches!(kind, Kind::Arrow) => return Entry::LOOK,
         _ => {}
     }
-    Entry::to(match class {
-        Class::Prefix => Expect::Operand,
-        Class::Return => Expect::Return,
-        Class::New => Expect::New,
-        Class::Control => Expect::ControlHead,
-        Class::Statement => Expect::Statement,
-        Class::Let => Expect::Let,
-        Class::Function => {
-            if is_after && matches!(context, Context::FunctionHeader) {
-                return Entry::LOOK;
+    Entry::to(
+        kind,
+        match class {
+            Class::Prefix => Expect::Operand,
+            Class::Return => Expect::Return,
+            Class::New => Expect::New,
+            Class::Control => Expect::ControlHead,
+            Class::Statement => Expect::Statement,
+            Class::Let => Expect::Let,
+            Class::Function => {
+                if is_after && matches!(kind, Kind::FunctionHeader) {
+                    return Entry::LOOK;
+                }
+                let then = body_then(newline, expect);
+                return Entry::push_function(kind, Expect::FunctionName, Kind::FunctionHeader, then);
             }
-            let then = body_then(newline, expect);
-            return Entry::push_function(Expect::FunctionName, Kind::FunctionHeader, then);
-        }
-        _ => return word(context, newline, expect),
-    })
+            _ => return word(kind, newline, expect),
+        },
+    )
 }
 
 /// What is expected after a function or a class: where it is an expression, a value ends with its body.
@@ -265,7 +274,7 @@ pub(crate) const fn body_then(newline: bool, before: Expect) -> Expect {
     if is_declaration { Expect::Statement } else { Expect::After }
 }
 
-const fn open(context: Context, newline: bool, expect: Expect, class: Class) -> Entry {
+const fn open(kind: Kind, newline: bool, expect: Expect, class: Class) -> Entry {
     use Expect::{After, Operand, Statement};
     match (class, expect) {
         (
@@ -276,19 +285,23 @@ const fn open(context: Context, newline: bool, expect: Expect, class: Class) -> 
             | Expect::InType
             | Expect::InterfaceHead,
         ) => Entry::LOOK,
-        (Class::OpenParenthesis, Expect::ControlHead) => Entry::push(Operand, Kind::Parenthesis, Statement),
-        (Class::OpenParenthesis, Expect::KeyDone) => match context {
+        (Class::OpenParenthesis, Expect::ControlHead) => {
+            Entry::push(kind, Operand, Kind::Parenthesis, Statement)
+        }
+        (Class::OpenParenthesis, Expect::KeyDone) => match kind {
             // The parameters of a method belong to it.
-            Context::Object | Context::Class => Entry::push_function(Operand, Kind::Parenthesis, After),
+            Kind::Object | Kind::Specifiers | Kind::Class => {
+                Entry::push_function(kind, Operand, Kind::Parenthesis, After)
+            }
             _ => Entry::LOOK,
         },
-        (Class::OpenParenthesis, _) => Entry::push(Operand, Kind::Parenthesis, After),
-        (Class::OpenBracket, Expect::Key | Expect::KeyDone) => match context {
-            Context::Object => Entry::push(Operand, Kind::Bracket, Expect::KeyDone),
+        (Class::OpenParenthesis, _) => Entry::push(kind, Operand, Kind::Parenthesis, After),
+        (Class::OpenBracket, Expect::Key | Expect::KeyDone) => match kind {
+            Kind::Object | Kind::Specifiers => Entry::push(kind, Operand, Kind::Bracket, Expect::KeyDone),
             _ => Entry::LOOK,
         },
-        (Class::OpenBracket, _) => Entry::push(Operand, Kind::Bracket, After),
-        (_, Expect::Return) if newline => Entry::push(Statement, Kind::Block, Statement),
+        (Class::OpenBracket, _) => Entry::push(kind, Operand, Kind::Bracket, After),
+        (_, Expect::Return) if newline => Entry::push(kind, Statement, Kind::Block, Statement),
         (
             _,
             Operand
@@ -298,21 +311,21 @@ const fn open(context: Context, newline: bool, expect: Expect, class: Class) -> 
             | Expect::Return
             | Expect::Default
             | Expect::Let,
-        ) => Entry::push(Expect::Key, Kind::Object, After),
-        (_, Statement) => Entry::push(Statement, Kind::Block, Statement),
-        (_, Expect::After | Expect::FunctionName) if matches!(context, Context::FunctionHeader) => {
+        ) => Entry::push(kind, Expect::Key, Kind::Object, After),
+        (_, Statement) => Entry::push(kind, Statement, Kind::Block, Statement),
+        (_, Expect::After | Expect::FunctionName) if matches!(kind, Kind::FunctionHeader) => {
             Entry::begin_body()
         }
         (_, Expect::After | Expect::FirstWord)
-            if matches!(context, Context::Block | Context::Parenthesis | Context::Bracket) =>
+            if matches!(kind, Kind::Block | Kind::Parenthesis | Kind::Bracket) =>
         {
-            Entry::push(Statement, Kind::Block, Statement)
+            Entry::push(kind, Statement, Kind::Block, Statement)
         }
-        (_, Expect::After) if matches!(context, Context::Object) => {
-            Entry::push_function(Statement, Kind::Block, After)
+        (_, Expect::After) if matches!(kind, Kind::Object | Kind::Specifiers) => {
+            Entry::push_function(kind, Statement, Kind::Block, After)
         }
-        (_, Expect::After) if matches!(context, Context::Class) => {
-            Entry::push_function(Statement, Kind::Block, Expect::Key)
+        (_, Expect::After) if matches!(kind, Kind::Class) => {
+            Entry::push_function(kind, Statement, Kind::Block, Expect::Key)
         }
         _ => Entry::LOOK,
     }

@@ -35,7 +35,7 @@ impl<S: Sink> Scanner<'_, S> {
     fn role(&mut self, before: Expect) -> Role {
         match before {
             Expect::Member => Role::Member,
-            Expect::Key | Expect::KeyDone => match self.top().kind() {
+            Expect::Key | Expect::KeyDone => match self.kind() {
                 Kind::Object => Role::ObjectKey,
                 Kind::Class => Role::Member,
                 _ => Role::Name,
@@ -52,7 +52,7 @@ impl<S: Sink> Scanner<'_, S> {
     fn word_elsewhere(&mut self, keyword: Keyword, end: usize) -> Role {
         match (self.expect, keyword) {
             (Expect::Key | Expect::KeyDone, Keyword::Async) if self.modifies_key(end) => {
-                self.stack.top.set_method(Function::Async);
+                self.stack.set_method(Function::Async);
             }
             (Expect::ClassName, Keyword::Extends) => {
                 self.expect = Expect::Operand;
@@ -124,19 +124,17 @@ impl<S: Sink> Scanner<'_, S> {
             }
             _ if self.starts_member() => {
                 if keyword == Keyword::Async && self.modifies_key(end) {
-                    self.stack.top.set_method(Function::Async);
+                    self.stack.set_method(Function::Async);
                 }
                 return self.identifier();
             }
             Keyword::Of
-                if is_after
-                    && self.top().then() == Expect::Statement
-                    && self.top().kind() == Kind::Parenthesis =>
+                if is_after && self.top().then() == Expect::Statement && self.kind() == Kind::Parenthesis =>
             {
                 Expect::Operand
             }
-            Keyword::Extends if is_after && self.top().kind() == Kind::ClassHeader => Expect::Operand,
-            Keyword::Implements if is_after && self.top().kind() == Kind::ClassHeader => Expect::Type,
+            Keyword::Extends if is_after && self.kind() == Kind::ClassHeader => Expect::Operand,
+            Keyword::Implements if is_after && self.kind() == Kind::ClassHeader => Expect::Type,
             Keyword::Await if before == Expect::ControlHead => {
                 if self.top().inside() == Function::Outside {
                     self.awaits = Some(true);
@@ -218,7 +216,7 @@ impl<S: Sink> Scanner<'_, S> {
 
     /// Opens the header of a function or class.
     fn begin(&mut self, kind: Kind, before: Expect) {
-        if self.top().kind() == Kind::FunctionHeader && before.is_after() {
+        if self.kind() == Kind::FunctionHeader && before.is_after() {
             // TypeScript: the header before was an overload and has no body.
             self.pop();
         }
