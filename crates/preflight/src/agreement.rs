@@ -15,6 +15,7 @@ const SCRIPTS: &[&str] = &[
     "type A<T extends B = {c: D}> = T extends E ? F[] : (g: H) => I; let j: K<process> = <M>n as O; p! / q",
     "x = <A.b c='d' {...e} f={<g/>}>it's {h.map(i => <>{i}</>)} </A.b>; j = <K,>(l) => m; async q => await /r/",
     "t=function(n,e){return n?e/2:i=>i.process<<1};\\u0066etch(1);({fetch,async*eval(){},global:self})\u{2028}caf\u{e9}/a/1",
+    "async a => b\nc(await / fetch / 1); d = //e\n/fetch/g",
     "a.constructor.constructor;abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz/b/c",
 ];
 
