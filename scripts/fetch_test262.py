@@ -75,8 +75,13 @@ def unpack(archive: Path, target: Path) -> None:
             _, inside, path = member.name.partition(INSIDE)
             if inside and member.isfile():
                 found = True
-                member.name = path
-                members.extract(member, target, filter="data")
+                content = members.extractfile(member)
+                destination = (target / path).resolve()
+                if content is None or not destination.is_relative_to(target.resolve()):
+                    raise SystemExit(f"fetch_test262: {member.name} is no file of the suite")
+                destination.parent.mkdir(parents=True, exist_ok=True)
+                with content, destination.open("wb") as file:
+                    shutil.copyfileobj(content, file)
             elif found and not (member.name + "/").partition(INSIDE)[1]:
                 break  # What belongs together stands together; the rest need not be unpacked.
 
