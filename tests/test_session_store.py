@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -228,3 +230,15 @@ def test_the_file_is_its_owners_alone_and_shared_by_connections(
     store.put("a", b"1", expected=0)
     with SQLiteSessionStore(tmp_path / "s.db") as other, pytest.raises(VersionConflict):
         other.put("a", b"2", expected=0)
+
+
+def test_a_database_is_made_by_many_at_the_same_time(tmp_path: Path) -> None:
+    together = threading.Barrier(4)
+
+    def make(number: int) -> bool:
+        together.wait(10)
+        with SQLiteSessionStore(tmp_path / f"{number}.db") as store:
+            return store.version("a") == 0
+
+    with ThreadPoolExecutor(4) as makers:
+        assert all(makers.map(make, [number for number in range(100) for _ in range(4)]))

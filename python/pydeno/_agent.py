@@ -219,8 +219,10 @@ class AgentSandbox(AgentBase, Closing):
                 ended = self._take(steps)
                 if ended is not None:
                     return self._ended(ended)
-                if not self._pending:
+                # As when it is stepped through: what is called does not depend on how soon a call is heard of.
+                if not (self._pending and core.is_waiting()):
                     core.wait(wants_to_write, look_again)
+                    continue
                 while (ready := self._next_ready()) is not None:
                     self._pay_first()
                     self._call_sync(ready)

@@ -56,16 +56,18 @@ async def finish(
             ended = session._take(steps)
             if ended is not None:
                 return session._ended(ended)
-            answered = bool(session._pending)
-            while (ready := session._next_ready()) is not None:
+            # As when it is stepped through: what is called does not depend on how soon a call is heard of.
+            waits = core.is_waiting()
+            called = waits and bool(session._pending)
+            while waits and (ready := session._next_ready()) is not None:
                 await pay_first(session)
                 if ready.tool.is_async:
                     tasks.add(loop.create_task(_call(session, ready, caller)))
                 else:
                     session._call_sync(ready)
-            if not answered and not tasks and caller.left and core.is_waiting():
+            if not called and not tasks and caller.left and waits:
                 return None
-            if not answered:
+            if not called:
                 await readable(session, wants_to_write, look_again, tasks)
             for task in [task for task in tasks if task.done()]:
                 tasks.discard(task)

@@ -39,6 +39,27 @@ CREATE TABLE IF NOT EXISTS counters (id TEXT PRIMARY KEY, version INTEGER NOT NU
 """
 
 
+#: How long a lock of another process is waited for, in seconds.
+_PATIENCE = 10.0
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Have a write-ahead log. Where several make one at the same time, SQLite does not wait but fails."""
+    import sqlite3
+    import time
+
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:  # noqa: PERF203 - once, where a file is opened
+            if "locked" not in str(error) or time.monotonic() >= until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
 class _Database(Closing):
     """One connection, used by one thread at a time; the file is its owner's alone."""
 
@@ -56,8 +77,10 @@ class _Database(Closing):
         # Journals are signed and not encrypted.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         self._lock = threading.Lock()
-        self._connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
-        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection = sqlite3.connect(
+            path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        _log_ahead(self._connection)
         self._connection.execute("PRAGMA synchronous=FULL")
         for statement in schema:
             self._connection.execute(statement)
