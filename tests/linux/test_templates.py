@@ -290,19 +290,21 @@ def test_a_template_is_replaced_after_a_number_of_workers() -> None:
     from pathlib import Path
     pydeno.set_zygote_rotation(max_workers=5, max_age=3600)
     config = pydeno.RuntimeConfig(bootstrap="const x = 6;")
-    parents = set()
+    parents, checkouts = set(), 0
     with pydeno.SandboxPool(config, size=1, max_workers=1, template=True) as pool:
-        for _ in range(20):
+        # One that is due goes on until the next is ready, however long that takes.
+        while len(parents) < 4:
+            checkouts += 1
             with pool.checkout() as rt:
                 assert rt.eval("x * 7") == 42
                 stat = Path(f"/proc/{rt.worker_pid}/stat").read_text()
                 parents.add(stat.rpartition(")")[2].split()[1])
-    print(len(parents))
+    print(checkouts)
     """
     with python(script) as process:
         out, complaints = process.communicate(timeout=60)
     assert complaints == ""
-    assert 3 <= int(out) <= 6
+    assert int(out) > 9, "each has had some workers"
 
 
 def test_a_host_that_is_killed_takes_its_template_and_its_workers_with_it() -> None:
