@@ -384,3 +384,22 @@ def test_a_session_says_what_confines_it() -> None:
         assert "seccomp" in agent.sandbox
         assert any(layer.name == "seccomp" and layer.applied for layer in agent.sandbox_layers)
         assert agent.sandbox in repr(agent)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["def", "async def"])
+def test_a_call_has_its_turn_when_the_program_waits_and_not_before(asynchronous: bool) -> None:
+    made = []
+
+    def act() -> None:
+        made.append("made")
+
+    async def act_later() -> None:
+        act()
+
+    act_later.__name__ = "act"
+    with AgentSandbox(tools=[act_later if asynchronous else act]) as session:
+        with pytest.raises(pydeno.JavaScriptError, match="no more"):
+            session.run("act(); for (let i = 0; i < 2e7; i++); throw new Error('no more')")
+        assert made == []
+        session.run("const call = act(); for (let i = 0; i < 2e7; i++); await call")
+        assert made == ["made"]

@@ -8,7 +8,7 @@ from ._config import RuntimeConfig, choice, count, flag, instant, integer, secon
 from ._pydeno import IsolatedRuntime as IsolatedCore
 from ._pydeno import set_zygote_rotation as _set_zygote_rotation
 from ._pydeno import shut_down
-from ._runtime import GATE_TIMEOUT, RuntimeBase
+from ._runtime import _GIB, GATE_TIMEOUT, RuntimeBase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ._console import Console
     from ._gates import Gate
 
-_GIB = 1 << 30
 #: The worker lies beside this file; it is never looked up in PATH.
 _WORKER = __file__.rpartition("/")[0] + "/pydeno-worker"
 #: The layers whose names make up `IsolatedRuntime.sandbox`; the others are told in `sandbox_extras`.

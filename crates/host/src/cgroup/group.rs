@@ -187,6 +187,23 @@ mod tests {
     }
 
     #[test]
+    fn a_group_that_was_still_in_use_is_waited_for_and_removed() {
+        let (path, group) = empty_group("ending", 0);
+        let process = path.join("process");
+        fs::write(&process, "").unwrap();
+        drop(group);
+        sweep_within(Duration::ZERO);
+        assert!(path.exists(), "it cannot be removed yet");
+        let ending = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(30));
+            fs::remove_file(process).unwrap();
+        });
+        sweep_within(Duration::from_secs(20));
+        assert!(!path.exists());
+        ending.join().unwrap();
+    }
+
+    #[test]
     fn only_the_limit_on_memory_has_to_be_there() {
         let (path, group) = empty_group("limits", 0);
         let without = group.limit(1 << 20, 1).unwrap_err();
