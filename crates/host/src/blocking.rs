@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pydeno_wire::Value;
+use pydeno_wire::attention::Attention;
 use pydeno_wire::message::{HostError, STREAMS};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -99,9 +100,9 @@ impl Evaluation<'_, '_> {
                 continue;
             }
             let worker = self.runtime.watch.pid();
-            self.link()?.placement.together(worker);
+            let attentive = self.link()?.meet(worker);
             self.write()?;
-            self.read()?;
+            self.read(attentive)?;
         }
     }
 
@@ -174,22 +175,26 @@ impl Evaluation<'_, '_> {
     }
 
     /// Waits for bytes of the worker.
-    fn read(&mut self) -> Result<(), Error> {
-        if self.link()?.placement.does_not_sleep() {
-            loop {
-                if self.has_read(RecvFlags::DONTWAIT)?.is_ok() {
-                    return Ok(());
-                }
-                if !self.link()?.placement.hand_over() {
-                    break;
-                }
+    fn read(&mut self, attentive: bool) -> Result<(), Error> {
+        if !attentive || !self.has_read_awake()? {
+            self.held = self.link()?.placement.hold();
+            self.read_asleep()?;
+            let held = self.held.take();
+            self.link()?.placement.woke(held);
+        }
+        self.link()?.rhythm.end(Nanos::now());
+        Ok(())
+    }
+
+    /// Looks for bytes of the worker for a moment; whether there were some.
+    fn has_read_awake(&mut self) -> Result<bool, Error> {
+        let attention = Attention::begin();
+        while attention.goes_on() {
+            if self.has_read(RecvFlags::DONTWAIT)?.is_ok() {
+                return Ok(true);
             }
         }
-        self.held = self.link()?.placement.hold();
-        self.read_asleep()?;
-        let held = self.held.take();
-        self.link()?.placement.woke(held);
-        Ok(())
+        Ok(false)
     }
 
     /// Reads what is there, or says why nothing was.
@@ -241,7 +246,7 @@ impl Evaluation<'_, '_> {
     fn part(&mut self) -> Result<(), Error> {
         self.held = None;
         let worker = self.runtime.watch.pid();
-        self.link()?.placement.release(worker);
+        self.link()?.part(worker);
         Ok(())
     }
 
@@ -265,7 +270,6 @@ impl Evaluation<'_, '_> {
 
 /// Answers a call, or says in its place why the answer cannot cross.
 pub(crate) fn answer_call(link: &mut Link, now: Nanos, call: u64, answer: Result<Value, HostError>) {
-    link.session.hands_over = link.placement.does_not_sleep();
     if let Err(error) = link.session.answer(now, call, answer) {
         let message = format!("the host function's value cannot cross: {error}");
         let refusal = HostError { name: "TypeError".into(), message: message.into() };

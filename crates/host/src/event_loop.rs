@@ -99,7 +99,7 @@ impl Runtime {
         if link.session.is_blocked() {
             return Err(Error::Busy);
         }
-        link.placement.release(self.watch.pid());
+        link.part(self.watch.pid());
         self.tell_released(link);
         let request = request(link)?;
         if !link.watched_by(&self.watch) {

@@ -26,6 +26,7 @@ mod options;
 mod oversight;
 mod pool;
 mod process_usage;
+mod rhythm;
 mod runtime;
 mod session;
 mod signal_mask;

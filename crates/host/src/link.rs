@@ -6,8 +6,11 @@ use std::sync::Arc;
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::process::Pid;
 
 use crate::affinity::Placement;
+use crate::clock::Nanos;
+use crate::rhythm::Rhythm;
 use crate::session::Session;
 use crate::watch::Watch;
 
@@ -18,6 +21,7 @@ pub(crate) struct Link {
     pub(crate) socket: Arc<OwnedFd>,
     pub(crate) session: Session,
     pub(crate) placement: Placement,
+    pub(crate) rhythm: Rhythm,
     /// How much of the session's output has been written.
     written: usize,
     /// The number under which the monitor knows what runs, and whether something does.
@@ -35,6 +39,7 @@ impl Link {
             socket: Arc::new(socket),
             session,
             placement: Placement::default(),
+            rhythm: Rhythm::default(),
             written: 0,
             busy: 0,
             is_busy: false,
@@ -68,6 +73,28 @@ impl Link {
             return watch.renew(self.busy - 1, self.busy);
         }
         true
+    }
+
+    /// Before the calling thread says something and waits: puts the worker where its answer comes soonest. Whether it is best
+    /// looked for before sleeping.
+    pub(crate) fn meet(&mut self, worker: Pid) -> bool {
+        let mut attentive = self.rhythm.begin(Nanos::now());
+        if attentive && !self.placement.apart(worker) {
+            self.rhythm.has_one_core();
+            attentive = false;
+        }
+        if !attentive {
+            self.placement.together(worker);
+        }
+        self.session.set_attentive(attentive);
+        attentive
+    }
+
+    /// Lets worker and caller go their own ways.
+    pub(crate) fn part(&mut self, worker: Pid) {
+        self.placement.release(worker);
+        self.rhythm.sleep();
+        self.session.set_attentive(false);
     }
 
     /// Writes what the session has to say, as far as the socket takes it at once; true when all was written.

@@ -56,8 +56,8 @@ pub(crate) struct Session {
     sent: u64,
     /// The guest's clock: how long it has run, without what it is running now.
     ran: Duration,
-    /// Whether the driver gives its core to the worker where it waits; told with each answer.
-    pub(crate) hands_over: bool,
+    /// What the worker was told last of how its answers are waited for.
+    attentive: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -162,7 +162,7 @@ impl Session {
             in_flight: HashMap::new(),
             sent: 0,
             ran: Duration::ZERO,
-            hands_over: false,
+            attentive: false,
         }
     }
 
@@ -337,6 +337,14 @@ impl Session {
         }
     }
 
+    /// Tells the worker, with what is said next, whether its answers are looked for without sleeping.
+    pub(crate) fn set_attentive(&mut self, attentive: bool) {
+        if attentive != self.attentive {
+            self.attentive = attentive;
+            self.push_small(&HostMessage::Attentive(attentive));
+        }
+    }
+
     /// Answers a call. One that was given up meanwhile needs no answer, and none is sent.
     ///
     /// # Errors
@@ -348,13 +356,12 @@ impl Session {
         call: u64,
         outcome: Result<Value, HostError>,
     ) -> Result<(), EncodeError> {
-        let hands_over = self.hands_over;
         if self.blocked.last() == Some(&call) {
-            self.push(&HostMessage::Answer { id: call, outcome, hands_over })?;
+            self.push(&HostMessage::Answer { id: call, outcome })?;
             self.blocked.pop();
             self.run(now);
         } else if let Some(&request) = self.in_flight.get(&call) {
-            self.push(&HostMessage::Answer { id: call, outcome, hands_over })?;
+            self.push(&HostMessage::Answer { id: call, outcome })?;
             self.in_flight.remove(&call);
             if let Some(request) = self.request(request) {
                 request.in_flight -= 1;

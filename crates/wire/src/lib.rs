@@ -23,7 +23,7 @@
 //! use pydeno_wire::{Budget, Message, Value};
 //!
 //! let budget = Budget::default();
-//! let answer = HostMessage::Answer { id: 7, outcome: Ok(Value::from("42")), hands_over: false };
+//! let answer = HostMessage::Answer { id: 7, outcome: Ok(Value::from("42")) };
 //! let mut bytes = Vec::new();
 //! encode_frame(&mut bytes, &answer, &budget).unwrap();
 //!
@@ -40,6 +40,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod attention;
 mod budget;
 pub mod codec;
 pub mod frame;

@@ -90,9 +90,6 @@ pub enum HostMessage {
         id: u64,
         /// The function's value, or the error the guest sees thrown.
         outcome: Result<Value, HostError>,
-        /// Whether the host gives its core to the worker in the place of sleeping. Where the guest calls again, the worker does
-        /// well to do the same.
-        hands_over: bool,
     },
     /// Stop the evaluation or invocation with this id as soon as possible; it then ends as [`Failure::Cancelled`]. One
     /// that has ended meanwhile is not an error.
@@ -100,6 +97,9 @@ pub enum HostMessage {
         /// The evaluation's id.
         id: u64,
     },
+    /// Whether the host, from now on, looks for what the worker says for [a moment](crate::attention) before it sleeps. A worker
+    /// that does the same need not be woken up. About speed alone, and not answered.
+    Attentive(bool),
 }
 
 /// A WebAssembly module, and what the host has read in it. It is the host's, which vouches for it.

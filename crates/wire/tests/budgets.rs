@@ -173,11 +173,7 @@ fn an_outcome_over_budget_leaves_no_part_of_its_message() {
     let done = WorkerMessage::Done { id: 1, outcome: Ok(value.clone()), unhandled: vec![] };
     let error = done.encode(&mut out, &budget).unwrap_err();
     assert_eq!(out, [1, 2, 3]);
-    assert!(
-        HostMessage::Answer { id: 1, outcome: Ok(value), hands_over: false }
-            .encode(&mut out, &budget)
-            .is_err()
-    );
+    assert!(HostMessage::Answer { id: 1, outcome: Ok(value) }.encode(&mut out, &budget).is_err());
     assert_eq!(out, [1, 2, 3]);
 
     let path = error.path().unwrap().to_string();

@@ -141,10 +141,8 @@ fn taking_away_what_was_received_is_a_bug_of_the_caller() {
 #[test]
 fn a_message_goes_through_a_stream_of_single_bytes() {
     let budget = Budget::default();
-    let messages = [
-        HostMessage::Cancel { id: 1 },
-        HostMessage::Answer { id: 2, outcome: Ok(Value::from("x")), hands_over: true },
-    ];
+    let messages =
+        [HostMessage::Cancel { id: 1 }, HostMessage::Answer { id: 2, outcome: Ok(Value::from("x")) }];
     let mut stream = Vec::new();
     for message in &messages {
         encode_frame(&mut stream, message, &budget).unwrap();

@@ -493,7 +493,7 @@ fn no_message_is_longer_than_its_kinds_maximum() {
         HostMessage::Release(vec![u64::MAX; bounds::RELEASED]),
         script(bounds::SOURCE_BYTES, bounds::NAME_BYTES),
         wasm(bounds::WASM_BYTES, bounds::WASM_ENTRIES, bounds::WASM_ENTRIES, bounds::WASM_PARAMETERS),
-        HostMessage::Answer { id: u64::MAX, outcome: Err(error), hands_over: true },
+        HostMessage::Answer { id: u64::MAX, outcome: Err(error) },
     ] {
         fits(encoded(&message).len(), HostMessage::max_encoded_bytes(&budget));
     }
@@ -513,9 +513,7 @@ fn no_message_is_longer_than_its_kinds_maximum() {
     value.encode(&mut bytes, &roomy).unwrap();
     let exact = Budget { bytes: bytes.len(), nodes: 1, depth: 0 };
     bytes.clear();
-    HostMessage::Answer { id: u64::MAX, outcome: Ok(value.clone()), hands_over: true }
-        .encode(&mut bytes, &exact)
-        .unwrap();
+    HostMessage::Answer { id: u64::MAX, outcome: Ok(value.clone()) }.encode(&mut bytes, &exact).unwrap();
     fits(bytes.len(), HostMessage::max_encoded_bytes(&exact));
     bytes.clear();
     let call =

@@ -91,21 +91,16 @@ fn host_messages_look_like_this() {
             "88 09 08 6177 440061736d 82 83006165 6166 84016165 6167 01 \
              83 83006168 83000203 8201616d 82026163 04 1903e8",
         ),
-        (HostMessage::Answer { id: 8, outcome: Ok(Value::Null), hands_over: true }, "84 03 08 82 00 f6 f5"),
-        (
-            HostMessage::Answer { id: 8, outcome: Err(error), hands_over: false },
-            "84 03 08 83 01 654572726f72 626e6f f4",
-        ),
+        (HostMessage::Answer { id: 8, outcome: Ok(Value::Null) }, "83 03 08 82 00 f6"),
+        (HostMessage::Answer { id: 8, outcome: Err(error) }, "83 03 08 83 01 654572726f72 626e6f"),
         (HostMessage::Cancel { id: u64::MAX }, "82 04 1bffffffffffffffff"),
+        (HostMessage::Attentive(true), "82 0a f5"),
         (invoke(None), "86 05 09 03 81 f6 1903e8 f6"),
         (invoke(Some(7)), "86 05 09 03 81 f6 1903e8 07"),
         (HostMessage::Release(vec![3, 24]), "82 06 82 03 1818"),
         (pull(StreamRequest::Next), "85 08 09 03 00 1903e8"),
         (pull(StreamRequest::Return), "85 08 09 03 01 1903e8"),
-        (
-            HostMessage::Answer { id: 8, outcome: Ok(stream), hands_over: false },
-            "84 03 08 82 00 d827 82 04 01 f4",
-        ),
+        (HostMessage::Answer { id: 8, outcome: Ok(stream) }, "83 03 08 82 00 d827 82 04 01"),
     ]);
 }
 

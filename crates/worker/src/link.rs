@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 
+use pydeno_wire::attention::Attention;
 use pydeno_wire::frame::{FrameReader, encode_frame};
 use pydeno_wire::message::{HostMessage, WorkerMessage};
 use pydeno_wire::{Budget, EncodeError, Message};
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustix::thread::sched_yield;
 
 use crate::process;
 
@@ -24,6 +24,8 @@ pub(crate) struct Link {
     /// Messages that were read while looking for another one.
     early: VecDeque<HostMessage>,
     outlived: bool,
+    /// Whether the host looks for what this process says before it sleeps.
+    attentive: bool,
 }
 
 impl Link {
@@ -36,6 +38,7 @@ impl Link {
             budget,
             early: VecDeque::new(),
             outlived: false,
+            attentive: false,
         }
     }
 
@@ -82,41 +85,40 @@ impl Link {
         Ok(())
     }
 
-    /// The next message, waiting for it.
+    /// The next message, waiting for it: a host that is attentive finds this process awake for a moment.
     pub(crate) fn receive(&mut self) -> io::Result<HostMessage> {
-        loop {
-            if let Some(message) = self.early.pop_front() {
-                return Ok(message);
+        let mut message = self.read_already()?;
+        if self.attentive {
+            let attention = Attention::begin();
+            while message.is_none() && attention.goes_on() {
+                self.fill(RecvFlags::DONTWAIT)?;
+                message = self.decode()?;
             }
-            if let Some(message) = self.decode()? {
+        }
+        loop {
+            if let Some(message) = message {
                 return Ok(message);
             }
             self.fill(RecvFlags::empty())?;
+            message = self.decode()?;
         }
-    }
-
-    /// The next message, for which the core is given up once before this process sleeps if `hands_over`: a host on the same
-    /// core that does so, too, answers before anybody has to be woken.
-    pub(crate) fn receive_soon(&mut self, hands_over: bool) -> io::Result<HostMessage> {
-        if hands_over {
-            if let Some(message) = self.receive_at_once()? {
-                return Ok(message);
-            }
-            sched_yield();
-        }
-        self.receive()
     }
 
     /// The next message, if it is there.
     pub(crate) fn receive_at_once(&mut self) -> io::Result<Option<HostMessage>> {
-        if let Some(message) = self.early.pop_front() {
-            return Ok(Some(message));
-        }
-        if let Some(message) = self.decode()? {
-            return Ok(Some(message));
+        let message = self.read_already()?;
+        if message.is_some() {
+            return Ok(message);
         }
         self.fill(RecvFlags::DONTWAIT)?;
         self.decode()
+    }
+
+    fn read_already(&mut self) -> io::Result<Option<HostMessage>> {
+        match self.early.pop_front() {
+            Some(message) => Ok(Some(message)),
+            None => self.decode(),
+        }
     }
 
     /// Looks, without waiting, whether the host wants one of these requests stopped.
@@ -132,10 +134,13 @@ impl Link {
     }
 
     fn decode(&mut self) -> io::Result<Option<HostMessage>> {
-        match self.reader.next_frame().map_err(io::Error::other)? {
-            Some(payload) => HostMessage::decode(payload, &self.budget).map(Some).map_err(io::Error::other),
-            None => Ok(None),
+        while let Some(payload) = self.reader.next_frame().map_err(io::Error::other)? {
+            match HostMessage::decode(payload, &self.budget).map_err(io::Error::other)? {
+                HostMessage::Attentive(attentive) => self.attentive = attentive,
+                message => return Ok(Some(message)),
+            }
         }
+        Ok(None)
     }
 
     fn fill(&mut self, flags: RecvFlags) -> io::Result<()> {
@@ -153,4 +158,62 @@ impl Link {
 
 fn hung_up() -> ! {
     process::exit(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    /// A link, and the host's end of it.
+    fn link() -> (Link, OwnedFd) {
+        let (socket, host) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        (Link::new(socket), host)
+    }
+
+    fn say(host: &OwnedFd, messages: &[HostMessage]) {
+        let mut bytes = Vec::new();
+        for message in messages {
+            encode_frame(&mut bytes, message, &Budget::default()).unwrap();
+        }
+        assert_eq!(send(host, &bytes, SendFlags::NOSIGNAL), Ok(bytes.len()));
+    }
+
+    #[test]
+    fn how_the_host_waits_is_for_the_link_alone_wherever_it_is_said() {
+        let (mut link, host) = link();
+        assert!(!link.attentive);
+        say(&host, &[HostMessage::Attentive(true), HostMessage::Cancel { id: 1 }]);
+        assert_eq!(link.receive().unwrap(), HostMessage::Cancel { id: 1 });
+        assert!(link.attentive);
+        say(&host, &[HostMessage::Cancel { id: 2 }, HostMessage::Attentive(false)]);
+        assert!(link.is_cancelled(&[2]).unwrap());
+        assert!(!link.attentive);
+        assert_eq!(link.receive_at_once().unwrap(), Some(HostMessage::Cancel { id: 2 }));
+        say(&host, &[HostMessage::Attentive(true)]);
+        assert_eq!(link.receive_at_once().unwrap(), None);
+        assert!(link.attentive);
+    }
+
+    #[test]
+    fn what_comes_when_the_moment_of_attention_is_over_is_received_all_the_same() {
+        let (mut link, host) = link();
+        link.attentive = true;
+        let speaker = thread::spawn(move || {
+            for id in 0..20 {
+                thread::sleep(Duration::from_micros(10 * id * id));
+                say(&host, &[HostMessage::Cancel { id }]);
+            }
+            host
+        });
+        for id in 0..20 {
+            assert_eq!(link.receive().unwrap(), HostMessage::Cancel { id });
+        }
+        speaker.join().unwrap();
+    }
 }

@@ -26,8 +26,6 @@ pub(crate) struct Worker {
     link: RefCell<Link>,
     limits: Limits,
     last_call: Cell<u64>,
-    /// Whether the host has said last that it gives its core away where it waits.
-    hands_over: Cell<bool>,
     /// How much may be written to the console until nothing runs or waits.
     console_left: Cell<usize>,
     /// How many lines, and how many bytes of text, were not written since that was told.
@@ -59,7 +57,6 @@ impl Worker {
             link: RefCell::new(link),
             limits: start.limits,
             last_call: Cell::new(0),
-            hands_over: Cell::new(false),
             console_left: Cell::new(CONSOLE_BYTES),
             console_dropped: Cell::default(),
             taken: Cell::new(0),
@@ -156,7 +153,7 @@ impl Worker {
             HostMessage::Pull { id, stream, what, timeout_ms } => {
                 self.request(id, timeout_ms, |limits| self.isolate.begin_pull(id, stream, what, limits));
             }
-            HostMessage::Answer { id, outcome, hands_over: _ } => {
+            HostMessage::Answer { id, outcome } => {
                 self.count();
                 let request = self.in_flight.borrow_mut().remove(&id);
                 if let Some(request) = request {
@@ -170,7 +167,8 @@ impl Worker {
                 self.isolate.cancel(id);
             }
             HostMessage::Release(functions) => self.isolate.release(&functions),
-            HostMessage::Start(_) => {}
+            // What comes twice ends the process elsewhere, and how the host waits is the link's affair.
+            HostMessage::Start(_) | HostMessage::Attentive(_) => {}
         }
     }
 
@@ -369,18 +367,15 @@ impl Worker {
         self.call_out(id, request, function, arguments)?;
         self.link.borrow_mut().flush();
         loop {
-            let message = self.link.borrow_mut().receive_soon(self.hands_over.get());
+            let message = self.link.borrow_mut().receive();
             match message {
-                Ok(HostMessage::Answer { id: answered, outcome, hands_over }) if answered == id => {
-                    self.hands_over.set(hands_over);
-                    return outcome;
-                }
+                Ok(HostMessage::Answer { id: answered, outcome }) if answered == id => return outcome,
                 Ok(message @ HostMessage::Invoke { id: nested, within: Some(call), .. }) if call == id => {
                     self.take(message);
                     self.tell_nested(nested);
                     self.link.borrow_mut().flush();
                 }
-                Ok(message @ HostMessage::Release(_)) => self.take(message),
+                Ok(message @ (HostMessage::Release(_) | HostMessage::Attentive(_))) => self.take(message),
                 Ok(HostMessage::Cancel { id }) if self.running.borrow().contains(&id) => {
                     self.count();
                     self.cancelled.borrow_mut().push(id);

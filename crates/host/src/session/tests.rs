@@ -62,15 +62,15 @@ fn violation(session: &mut Session, message: &WorkerMessage) -> String {
 }
 
 #[test]
-fn an_answer_says_whether_the_host_gives_its_core_away() {
-    for hands_over in [true, false] {
-        let (mut session, _) = running(&Options::default());
-        hear(&mut session, &call(1));
-        session.next_event(at(1)).unwrap();
-        session.hands_over = hands_over;
-        session.answer(at(2), 1, Ok(Value::Null)).unwrap();
-        assert_eq!(said(&mut session), [HostMessage::Answer { id: 1, outcome: Ok(Value::Null), hands_over }]);
-    }
+fn how_its_answers_are_waited_for_is_told_when_it_changes() {
+    let mut session = configured(&Options::default());
+    session.set_attentive(false);
+    assert_eq!(said(&mut session), [], "it begins so");
+    session.set_attentive(true);
+    session.set_attentive(true);
+    assert_eq!(said(&mut session), [HostMessage::Attentive(true)]);
+    session.set_attentive(false);
+    assert_eq!(said(&mut session), [HostMessage::Attentive(false)]);
 }
 
 #[test]
@@ -83,10 +83,7 @@ fn an_evaluation_with_a_host_call_goes_through_in_order() {
     assert_eq!(event, Some(Event::Call(expected)));
     assert!(session.is_blocked());
     session.answer(at(2), 1, Ok(Value::Number(7.0))).unwrap();
-    assert_eq!(
-        said(&mut session),
-        [HostMessage::Answer { id: 1, outcome: Ok(Value::Number(7.0)), hands_over: false }]
-    );
+    assert_eq!(said(&mut session), [HostMessage::Answer { id: 1, outcome: Ok(Value::Number(7.0)) }]);
     hear(&mut session, &WorkerMessage::Done { id, outcome: Ok(Value::Number(7.0)), unhandled: vec![] });
     let done = done(id, Ok(Value::Number(7.0)), None);
     assert_eq!(session.next_event(at(3)), Ok(Some(done)));

@@ -22,6 +22,7 @@ const RELEASE: u64 = 6;
 const EVAL_MODULE: u64 = 7;
 const PULL: u64 = 8;
 const LOAD_WASM: u64 = 9;
+const ATTENTIVE: u64 = 10;
 
 /// The number of each language, which is also its place in this list.
 const LANGUAGES: [Language; 3] = [Language::JavaScript, Language::TypeScript, Language::PlainJavaScript];
@@ -99,16 +100,19 @@ impl Message for HostMessage {
                 }
                 Ok(())
             }
-            Self::Answer { id, outcome, hands_over } => {
-                writer.record(ANSWER, 3);
+            Self::Answer { id, outcome } => {
+                writer.record(ANSWER, 2);
                 writer.unsigned(*id);
-                write_outcome(writer, outcome)?;
-                writer.boolean(*hands_over);
-                Ok(())
+                write_outcome(writer, outcome)
             }
             Self::Cancel { id } => {
                 writer.record(CANCEL, 1);
                 writer.unsigned(*id);
+                Ok(())
+            }
+            Self::Attentive(attentive) => {
+                writer.record(ATTENTIVE, 1);
+                writer.boolean(*attentive);
                 Ok(())
             }
         })
@@ -157,12 +161,9 @@ impl Message for HostMessage {
                 (RELEASE, 1) => {
                     Ok(Self::Release(reader.list("the functions", RELEASED, RecordReader::unsigned)?))
                 }
-                (ANSWER, 3) => Ok(Self::Answer {
-                    id: reader.unsigned()?,
-                    outcome: read_outcome(reader)?,
-                    hands_over: reader.boolean()?,
-                }),
+                (ANSWER, 2) => Ok(Self::Answer { id: reader.unsigned()?, outcome: read_outcome(reader)? }),
                 (CANCEL, 1) => Ok(Self::Cancel { id: reader.unsigned()? }),
+                (ATTENTIVE, 1) => Ok(Self::Attentive(reader.boolean()?)),
                 _ => Err(record.unknown()),
             }
         })

@@ -143,7 +143,8 @@ pub(crate) fn host_message() -> impl Strategy<Value = HostMessage> {
             HostMessage::EvalModule { id, source, name, language, timeout_ms }
         }),
         (any::<u64>(), prop_oneof![value().prop_map(Ok), error.prop_map(Err)])
-            .prop_map(|(id, outcome)| HostMessage::Answer { id, outcome, hands_over: id % 2 == 0 }),
+            .prop_map(|(id, outcome)| HostMessage::Answer { id, outcome }),
+        any::<bool>().prop_map(HostMessage::Attentive),
         any::<u64>().prop_map(|id| HostMessage::Cancel { id }),
         (any::<u64>(), any::<u64>(), vec(value(), 0..4), any::<u64>(), any::<Option<u64>>()).prop_map(
             |(id, function, arguments, timeout_ms, within)| HostMessage::Invoke {
