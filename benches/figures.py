@@ -10,6 +10,7 @@ docs/latency.md says more.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import statistics
@@ -19,7 +20,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydeno import WEB_POLYFILLS, IsolatedRuntime, RuntimeConfig, sandbox_status
+from pydeno import WEB_POLYFILLS, IsolatedRuntime, Runtime, RuntimeConfig, sandbox_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,11 +36,12 @@ print(imported - started, time.perf_counter() - imported)
 """
 
 
-def show(name: str, samples: list[float], per: int = 1) -> None:
-    """One line of the result."""
+def show(name: str, samples: list[float], per: int = 1) -> float:
+    """One line of the result; returns the median."""
     ordered = sorted(sample / per for sample in samples)
     median, late = statistics.median(ordered), ordered[int(len(ordered) * 0.95)]
     print(f"{name:58} {in_words(median):>10}  95 %: {in_words(late):>10}")
+    return median
 
 
 def in_words(seconds: float) -> str:
@@ -47,27 +49,32 @@ def in_words(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} us"
 
 
-def measure(name: str, action: Callable[[], object], rounds: int, per: int = 1) -> None:
-    """Times `action`, which does its work `per` times."""
+def measure(
+    name: str, action: Callable[[], object], rounds: int, per: int = 1, pause: float | None = None
+) -> float:
+    """Times `action`, which does its work `per` times, after a pause if there is one; returns the median."""
     for _ in range(max(1, rounds // 20)):
         action()
     samples = []
     for _ in range(rounds):
+        if pause is not None:
+            time.sleep(pause)
         started = time.perf_counter()
         action()
         samples.append(time.perf_counter() - started)
-    show(name, samples, per)
+    return show(name, samples, per)
 
 
 def floor(rounds: int = 20_000) -> None:
-    """What a byte to another process and back takes, on one core, on two, and where the scheduler puts them."""
+    """What a byte to another process and back takes, by where the two run and whether they sleep."""
     cores = sorted(os.sched_getaffinity(0))
     places = {
-        "one core": (cores[:1], cores[:1]),
-        "two cores": (cores[:1], cores[1:2]),
-        "any core": (cores, cores),
+        "one core": (cores[:1], cores[:1], 0),
+        "two cores": (cores[:1], cores[1:2], 0),
+        "two cores, both awake": (cores[:1], cores[1:2], socket.MSG_DONTWAIT),
+        "any core": (cores, cores, 0),
     }
-    for place, (ours, theirs) in places.items():
+    for place, (ours, theirs, flags) in places.items():
         if not theirs:
             continue
         here, there = socket.socketpair()
@@ -75,18 +82,25 @@ def floor(rounds: int = 20_000) -> None:
         if child == 0:
             here.close()
             os.sched_setaffinity(0, theirs)
-            while byte := there.recv(1):
+            while byte := hear(there, flags):
                 there.send(byte)
             os._exit(0)
         there.close()
         os.sched_setaffinity(0, ours)
         try:
             with here:
-                ask = lambda here=here: (here.send(b"?"), here.recv(1))  # noqa: E731 - a call less to be measured
-                measure(f"the machine: a byte to another process and back, {place}", ask, rounds)
+                ask = lambda here=here, flags=flags: (here.send(b"?"), hear(here, flags))  # noqa: E731 - a call less
+                measure(f"the machine: a byte and back, {place}", ask, rounds)
         finally:
             os.waitpid(child, 0)
             os.sched_setaffinity(0, cores)
+
+
+def hear(end: socket.socket, flags: int) -> bytes:
+    """The next byte, asleep or, with `MSG_DONTWAIT`, awake until it is there."""
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            return end.recv(1, flags)
 
 
 def whole_processes() -> None:
@@ -172,14 +186,25 @@ def one_runtime() -> None:
         runtime.bind_function("tool", lambda: 1)
         runtime.bind_function("objects", lambda: objects)
         runtime.eval("const made = objects(), bytes = new Uint8Array(1 << 20), text = 'x'.repeat(1.7e6);")
-        measure("eval('1+1')", lambda: runtime.eval("1+1"), 5000)
-        measure("eval of one tool call", lambda: runtime.eval("tool()"), 2000)
+        plain = measure("eval('1+1')", lambda: runtime.eval("1+1"), 5000)
+        calling = measure("eval of one tool call", lambda: runtime.eval("tool()"), 5000)
+        print(f"{'the tool call of it':58} {in_words(calling - plain):>10}")
+        measure("eval('1+1') after a millisecond of nothing", lambda: runtime.eval("1+1"), 1000, pause=0.001)
         loop = "for (let i = 0; i < 1000; i += 1) tool();"
         measure("each of 1,000 tool calls in one eval", lambda: runtime.eval(loop), 30, per=1000)
         measure("50,000 objects of three fields to Python", lambda: runtime.eval("made"), 20)
         measure("50,000 objects of three fields to JavaScript", lambda: runtime.eval("objects().length"), 20)
         measure("1 MiB of bytes to Python", lambda: runtime.eval("bytes"), 100)
         measure("a string of 1.7 million characters to Python", lambda: runtime.eval("text"), 100)
+
+
+def in_process() -> None:
+    """The same where there is no other process."""
+    with Runtime() as runtime:
+        runtime.bind_function("tool", lambda: 1)
+        plain = measure("in process: eval('1+1')", lambda: runtime.eval("1+1"), 5000)
+        calling = measure("in process: eval of one tool call", lambda: runtime.eval("tool()"), 5000)
+        print(f"{'in process: the tool call of it':58} {in_words(calling - plain):>10}")
 
 
 def main() -> None:
@@ -192,6 +217,7 @@ def main() -> None:
     measure("sandbox_status()", sandbox_status, 200)
     idle_memory()
     one_runtime()
+    in_process()
 
 
 if __name__ == "__main__":
