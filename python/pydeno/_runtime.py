@@ -186,12 +186,20 @@ class RuntimeBase(Closing):
             InvalidInput: `name` has a line feed or a lone surrogate, or the source is too long.
             TypeError: `code` or `name` is not `str`.
         """
-        code = self._checked(code, name)
-        check_language(language)
-        flag(redeclare, "redeclare")
+        # What nearly every call has is told without calling the checks.
+        if type(code) is not str or name is not DEFAULT_NAME or self._gate is not None:
+            code = self._checked(code, name)
+        if language != "js":
+            check_language(language)
+        if redeclare is not False:
+            flag(redeclare, "redeclare")
         if self._asynchronous:
-            return self._blocking_on_a_loop(lambda: self._core.begin_eval(code, name, language, redeclare))
+            return self._eval_on_a_loop(code, name, language, redeclare=redeclare)
         return self._core.eval(code, name, language, redeclare)
+
+    # A closure in `eval` would make every call of it slower.
+    def _eval_on_a_loop(self, code: str, name: str, language: Language, *, redeclare: bool) -> Any:
+        return self._blocking_on_a_loop(lambda: self._core.begin_eval(code, name, language, redeclare))
 
     async def eval_async(
         self, code: str, *, name: str = DEFAULT_NAME, language: Language = "js", redeclare: bool = False

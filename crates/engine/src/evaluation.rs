@@ -3,6 +3,7 @@
 mod firing;
 
 use std::panic::resume_unwind;
+use std::rc::Rc;
 use std::time::Duration;
 
 use pydeno_wire::message::{Failure, HostError, JsError, Language};
@@ -205,26 +206,42 @@ impl Isolate {
     }
 
     fn evaluate(&self, request: RequestId, script: &Script<'_>, limits: &EvalLimits<'_>) -> Option<Ended> {
-        let table = self.context.table();
-        let name = EngineString::from_str(table, script.name);
         self.begin(request, limits, || {
             let prepared = language::prepare(script, &self.shared.positions)?;
             if prepared.imports {
                 self.provide_import()?;
             }
-            let source = EngineString::new(table, &prepared.text);
-            let value = self.context.evaluate(&source, &name).map_err(|error| match error {
-                ScriptError::Syntax { message, line } => {
-                    let mut failure = syntax::error(&self.context, &source, &name, &message, line);
+            Ok((self.run(&prepared.text, script.name)?, prepared.is_wrapped))
+        })
+    }
+
+    /// The value of a script's last expression. One of the last scripts is not read again.
+    fn run(&self, text: &Text, name: &str) -> Result<Local<'_>, Failure> {
+        let (context, recent) = (&self.context, &self.shared.recent_scripts);
+        let known = recent.find(text, name);
+        let value = if let Some(script) = known {
+            context.run(&script)
+        } else {
+            let (source, engine_name) =
+                (EngineString::new(context.table(), text), EngineString::from_str(context.table(), name));
+            match context.parse(&source, &engine_name) {
+                Ok(Some(script)) => {
+                    let script = Rc::new(script);
+                    recent.keep(text, name, &script);
+                    context.run(&script)
+                }
+                Ok(None) => context.evaluate_publicly(&source, &engine_name),
+                Err(ScriptError::Syntax { message, line }) => {
+                    let mut failure = syntax::error(context, &source, &engine_name, &message, line);
                     if let Failure::Js(error) = &mut failure {
                         self.shared.positions.lead_back(&mut error.frames);
                     }
-                    failure
+                    return Err(failure);
                 }
-                ScriptError::Thrown(thrown) => self.describe(thrown),
-            })?;
-            Ok((value, prepared.is_wrapped))
-        })
+                Err(ScriptError::Thrown(thrown)) => Err(thrown),
+            }
+        };
+        value.map_err(|thrown| self.describe(thrown))
     }
 
     fn invoke(&self, function: u64, arguments: &[Value]) -> Result<Local<'_>, Failure> {

@@ -42,13 +42,15 @@ pub(crate) fn primitive(
     value: Local<'_>,
     budget: &mut Budget,
 ) -> Result<Option<Value>, Refused> {
-    let exported = match context.kind(value) {
+    let kind = context.kind(value);
+    let exported = match kind {
         Kind::Undefined => Value::Undefined,
         Kind::Null => Value::Null,
         Kind::Boolean => Value::Bool(context.to_bool(value)),
-        Kind::Number => Value::Number(context.to_number(value)),
+        Kind::Number => Value::Number(context.number_of(value, kind)),
         Kind::String => {
-            let string = context.to_string(value).ok_or_else(|| Refused::root(Refusal::TooManyBytes))?;
+            let string =
+                context.string_of(value, kind).ok_or_else(|| Refused::root(Refusal::TooManyBytes))?;
             take(&mut budget.bytes, string.len(), Refusal::TooManyBytes)?;
             Value::String(string.to_text())
         }

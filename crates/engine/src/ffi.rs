@@ -30,7 +30,7 @@ mod table;
 mod value;
 mod watchdog;
 
-pub(crate) use context::{Context, ScriptError, Thrown};
+pub(crate) use context::{Context, ParsedScript, ScriptError, Thrown};
 pub(crate) use function::NativeFunction;
 pub(crate) use library::Library;
 pub(crate) use local::{Kept, Kind, Local};

@@ -17,6 +17,7 @@ use crate::language::Positions;
 use crate::modules::Modules;
 use crate::prelude::Prelude;
 use crate::random::{Generator, RandomSource};
+use crate::recent_scripts::RecentScripts;
 use crate::requests::Requests;
 use crate::stream::Streams;
 use crate::webassembly::WebAssemblyLoader;
@@ -136,6 +137,7 @@ pub(crate) struct Shared {
     pub(crate) positions: Positions,
     pub(crate) modules: Modules,
     pub(crate) webassembly: WebAssemblyLoader,
+    pub(crate) recent_scripts: RecentScripts,
 }
 
 impl Shared {
@@ -174,6 +176,7 @@ impl Isolate {
             positions: Positions::default(),
             modules: Modules::default(),
             webassembly: WebAssemblyLoader::default(),
+            recent_scripts: RecentScripts::default(),
         });
         if !options.for_forks {
             shared.deadline.start();

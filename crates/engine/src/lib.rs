@@ -74,6 +74,7 @@ mod library;
 mod modules;
 mod prelude;
 mod random;
+mod recent_scripts;
 mod requests;
 mod shape;
 mod stream;

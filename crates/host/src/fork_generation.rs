@@ -15,8 +15,13 @@ extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How many forks lie between the process that first asked and this one, along this line of descent.
-pub(crate) fn current() -> u32 {
+/// How many forks lie between the process that first asked and this one, along this line of descent. Unlike the process's
+/// number it is known without asking the kernel.
+///
+/// # Panics
+///
+/// Where the C library has no memory to note a handler.
+pub fn current() -> u32 {
     REGISTERED.call_once(|| {
         // SAFETY: `in_child` is a function of this module with the C ABI. It lives as long as the code does, and in a
         // new child it only adds to an atomic, which is allowed there.

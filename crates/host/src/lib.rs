@@ -18,7 +18,7 @@ mod clock;
 mod error;
 mod event_loop;
 mod first_words;
-mod fork_generation;
+pub mod fork_generation;
 mod host_functions;
 mod link;
 mod monitor;

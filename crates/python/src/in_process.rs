@@ -10,7 +10,7 @@ use pydeno_engine::{
     Ended, Engine, EvalLimits, Features, HookTime, Isolate, IsolateOptions, Module, Script, Surface,
     WebAssembly,
 };
-use pydeno_host::Error;
+use pydeno_host::{Error, fork_generation};
 use pydeno_wire::Text;
 use pydeno_wire::message::{Failure, Place, STREAMS};
 use pyo3::PyTraverseError;
@@ -38,7 +38,8 @@ use requests::{Inner, NOBODY, Shared};
 pub(crate) struct InProcessRuntime {
     inner: ThreadBound<Inner>,
     options: InProcessOptions,
-    process: u32,
+    /// A fork must not use it.
+    generation: u32,
 }
 
 #[pymethods]
@@ -84,7 +85,7 @@ impl InProcessRuntime {
         }
         let inner =
             Inner { isolate: RefCell::new(Some(Rc::new(isolate))), shared, last_request: Cell::new(0) };
-        Ok(Self { inner: ThreadBound::new(inner), options: settings, process: std::process::id() })
+        Ok(Self { inner: ThreadBound::new(inner), options: settings, generation: fork_generation::current() })
     }
 
     /// Says through which Python object functions of the guest are called.
@@ -94,7 +95,7 @@ impl InProcessRuntime {
 
     /// The streams of the host that the guest may ask, or `None` where none has crossed.
     fn streams(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        let inner = self.inner.get().filter(|_| self.process == std::process::id())?;
+        let inner = self.inner.get().filter(|_| !self.is_foreign())?;
         inner.shared.callbacks.home.streams().map(|streams| streams.clone_ref(py))
     }
 
@@ -386,7 +387,7 @@ impl InProcessRuntime {
 
     /// Ends everything at once; what was under way is for whoever drives it to end.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        if self.process != std::process::id() {
+        if self.is_foreign() {
             // It is the parent's to close, and a `with` block that ends in a forked child is no error.
             return Ok(());
         }
@@ -407,13 +408,13 @@ impl InProcessRuntime {
     /// On another thread nothing is visited, so that nothing is collected there.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.inner.get() {
-            Some(inner) if self.process == std::process::id() => inner.shared.callbacks.traverse(&visit),
+            Some(inner) if !self.is_foreign() => inner.shared.callbacks.traverse(&visit),
             _ => Ok(()),
         }
     }
 
     fn __clear__(&self) {
-        if let Some(inner) = self.inner.get().filter(|_| self.process == std::process::id()) {
+        if let Some(inner) = self.inner.get().filter(|_| !self.is_foreign()) {
             drop(inner.isolate.take());
             inner.shared.callbacks.clear();
         }
@@ -421,8 +422,13 @@ impl InProcessRuntime {
 }
 
 impl InProcessRuntime {
+    /// Whether this process is a fork of the one that it belongs to.
+    fn is_foreign(&self) -> bool {
+        self.generation != fork_generation::current()
+    }
+
     fn enter(&self, py: Python<'_>) -> PyResult<&Inner> {
-        if self.process != std::process::id() {
+        if self.is_foreign() {
             return Err(errors::from_host(py, &Error::ForeignProcess));
         }
         self.inner.get().ok_or_else(|| {

@@ -9,7 +9,8 @@ use std::rc::Rc;
 use super::local::Local;
 use super::string::EngineString;
 use super::table::{
-    ContextRef, GroupRef, ObjectRef, OpaqueContext, OpaqueGroup, ScriptRef, StringRef, Table, ValueRef,
+    ContextRef, GroupRef, ObjectRef, OpaqueContext, OpaqueGroup, OpaqueScript, ScriptRef, StringRef, Table,
+    ValueRef,
 };
 
 /// A context alone in its group: a heap, a global object, and one thread that may use them. Clones share it.
@@ -21,6 +22,21 @@ struct Owner {
     group: NonNull<OpaqueGroup>,
     global: NonNull<OpaqueContext>,
     panic: Cell<Option<Box<dyn Any + Send>>>,
+}
+
+/// A script as the engine has read it.
+pub(crate) struct ParsedScript {
+    context: Context,
+    raw: NonNull<OpaqueScript>,
+    evaluate: unsafe extern "C" fn(ContextRef, ScriptRef, ValueRef, *mut ValueRef) -> ValueRef,
+    release: unsafe extern "C" fn(ScriptRef),
+}
+
+impl Drop for ParsedScript {
+    fn drop(&mut self) {
+        // SAFETY: the table, one thread; gives back the one reference that this owns, while its context is alive.
+        unsafe { (self.release)(self.raw.as_ptr()) };
+    }
 }
 
 /// What a call of the engine threw.
@@ -122,20 +138,22 @@ impl Context {
         source: &EngineString,
         name: &EngineString,
     ) -> Result<Local<'_>, ScriptError<'_>> {
-        let table = self.0.table;
-        let (Some(evaluate), Some(release)) = (table.script_evaluate, table.script_release) else {
-            return self.evaluate_publicly(source, name).map_err(ScriptError::Thrown);
+        let value = match self.parse(source, name)? {
+            Some(script) => self.run(&script),
+            None => self.evaluate_publicly(source, name),
         };
-        let Some(script) = self.parse(source, name)? else {
-            return self.evaluate_publicly(source, name).map_err(ScriptError::Thrown);
-        };
+        value.map_err(ScriptError::Thrown)
+    }
+
+    /// As [`evaluate`](Self::evaluate), of a script that was parsed for this context.
+    pub(crate) fn run(&self, script: &ParsedScript) -> Result<Local<'_>, Thrown<'_>> {
+        debug_assert!(self.is(&script.context), "a script is run in the context that it was parsed for");
         let mut exception: ValueRef = ptr::null();
-        // SAFETY: the table, one thread; the script was made a moment ago for this group; without a `this` it is the
-        // global object.
-        let value = unsafe { evaluate(self.raw(), script, ptr::null(), &raw mut exception) };
-        // SAFETY: the table, one thread; gives back the one reference to the script.
-        unsafe { release(script) };
-        self.outcome(value, exception).map_err(ScriptError::Thrown)
+        // SAFETY: the table, one thread; the script is alive, this borrows the owner of a reference, and of this group;
+        // without a `this` it is the global object.
+        let value =
+            unsafe { (script.evaluate)(self.raw(), script.raw.as_ptr(), ptr::null(), &raw mut exception) };
+        self.outcome(value, exception)
     }
 
     /// The value of a script of this crate, on the guest's behalf: where its time or its stack ends, so does this.
@@ -148,43 +166,46 @@ impl Context {
         })
     }
 
-    /// A script, to be released by the caller; `None` where this engine does not make them.
-    fn parse(
+    /// A script to be [run](Self::run) any number of times; `None` where this engine does not make them.
+    pub(crate) fn parse(
         &self,
         source: &EngineString,
         name: &EngineString,
-    ) -> Result<Option<ScriptRef>, ScriptError<'_>> {
+    ) -> Result<Option<ParsedScript>, ScriptError<'_>> {
         let table = self.0.table;
-        let Some(create) = table.script_create else { return Ok(None) };
+        let (Some(create), Some(evaluate), Some(release)) =
+            (table.script_create, table.script_evaluate, table.script_release)
+        else {
+            return Ok(None);
+        };
         let mut message: StringRef = ptr::null_mut();
         let mut line = 0;
         // SAFETY: the table, one thread; both strings outlive the call; message and line are variables of this frame.
         let script =
             unsafe { create(self.group(), name.raw(), 1, source.raw(), &raw mut message, &raw mut line) };
         let message = NonNull::new(message).map(|message| EngineString::owning(table, message.as_ptr()));
-        if script.is_null() {
+        let Some(raw) = NonNull::new(script) else {
             let message = message.unwrap_or_else(|| EngineString::from_str(table, ""));
             return Err(ScriptError::Syntax { message, line });
-        }
-        Ok(Some(script))
+        };
+        Ok(Some(ParsedScript { context: self.clone(), raw, evaluate, release }))
     }
 
     /// What the engine says is wrong with a text as a script, and in which line. `None` for one that is a script, and
     /// where this engine cannot tell without running it.
     pub(crate) fn syntax_error(&self, source: &EngineString) -> Option<(EngineString, c_int)> {
-        let release = self.0.table.script_release?;
         match self.parse(source, &EngineString::from_str(self.0.table, "")) {
-            Ok(script) => {
-                // SAFETY: the table, one thread; gives back the one reference to the script.
-                unsafe { release(script?) };
-                None
-            }
             Err(ScriptError::Syntax { message, line }) => Some((message, line)),
-            Err(ScriptError::Thrown(_)) => None,
+            Ok(_) | Err(ScriptError::Thrown(_)) => None,
         }
     }
 
-    fn evaluate_publicly(&self, source: &EngineString, name: &EngineString) -> Result<Local<'_>, Thrown<'_>> {
+    /// As [`evaluate`](Self::evaluate), in the way of an engine that does not make scripts.
+    pub(crate) fn evaluate_publicly(
+        &self,
+        source: &EngineString,
+        name: &EngineString,
+    ) -> Result<Local<'_>, Thrown<'_>> {
         let mut exception: ValueRef = ptr::null();
         // SAFETY: the table, one thread; both strings outlive the call; without a `this` it is the global object.
         let value = unsafe {

@@ -217,7 +217,12 @@ impl Context {
 
     /// A number's value; NaN for anything but a primitive number. (Guest code would run for an object.)
     pub(crate) fn to_number(&self, value: Local<'_>) -> f64 {
-        if self.kind(value) != Kind::Number {
+        self.number_of(value, self.kind(value))
+    }
+
+    /// As [`to_number`](Self::to_number), of a value that is known to be of this kind: asking takes as long as reading.
+    pub(crate) fn number_of(&self, value: Local<'_>, kind: Kind) -> f64 {
+        if kind != Kind::Number {
             return f64::NAN;
         }
         // SAFETY: the table, one thread; the value is on the stack; a primitive throws nothing.
@@ -227,7 +232,12 @@ impl Context {
     /// A string's or BigInt's text, or `None` for what only guest code could turn into text and where the engine has
     /// no memory for it.
     pub(crate) fn to_string(&self, value: Local<'_>) -> Option<EngineString> {
-        if matches!(self.kind(value), Kind::Object | Kind::Symbol) {
+        self.string_of(value, self.kind(value))
+    }
+
+    /// As [`to_string`](Self::to_string), of a value that is known to be of this kind.
+    pub(crate) fn string_of(&self, value: Local<'_>, kind: Kind) -> Option<EngineString> {
+        if matches!(kind, Kind::Object | Kind::Symbol) {
             return None;
         }
         let mut exception: ValueRef = ptr::null();
