@@ -442,9 +442,9 @@ impl Session {
     /// The next thing that the received bytes say, or `None` when more bytes are needed.
     pub(crate) fn next_event(&mut self, now: Nanos) -> Result<Option<Event>, Violation> {
         loop {
-            let message = match self.reader.next_frame() {
+            let message = match self.reader.next_message(&self.budget) {
                 Ok(None) => return Ok(None),
-                Ok(Some(payload)) => WorkerMessage::decode(payload, &self.budget)
+                Ok(Some(decoded)) => decoded
                     .map_err(|error| self.violation(format!("a message that does not decode: {error}")))?,
                 Err(error) => return Err(self.violation(error.to_string())),
             };

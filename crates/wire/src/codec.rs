@@ -80,6 +80,20 @@ pub trait Message: Sized {
     /// When the bytes are anything but the one encoding of a message within all bounds.
     fn decode(bytes: &[u8], budget: &Budget) -> Result<Self, DecodeError>;
 
+    /// As [`decode`](Self::decode), of a message that begins at `start` of a buffer and ends it. Where most of it are the bytes of
+    /// one value, that value gets the buffer: there is no second copy of them.
+    ///
+    /// # Errors
+    ///
+    /// As `decode`.
+    ///
+    /// # Panics
+    ///
+    /// When the buffer ends before `start`.
+    fn take(buffer: Vec<u8>, start: usize, budget: &Budget) -> Result<Self, DecodeError> {
+        Self::decode(&buffer[start..], budget)
+    }
+
     /// A length that no encoding under this budget passes: the limit for the frames of these messages.
     fn max_encoded_bytes(budget: &Budget) -> usize;
 }

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::fmt;
 
 use crate::budget::Budget;
-use crate::codec::{EncodeError, Message};
+use crate::codec::{DecodeError, EncodeError, Message};
 
 const HEADER_BYTES: usize = size_of::<u32>();
 
@@ -122,6 +122,37 @@ impl FrameReader {
         }
         self.start = body + length;
         Ok(Some(&self.buffer[body..self.start]))
+    }
+
+    /// The next message that is complete, decoded; `None` when more bytes must come first. A large one that ends the buffer is
+    /// [taken](Message::take) with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`next_frame`](Self::next_frame); and, within, those of decoding.
+    pub fn next_message<M: Message>(
+        &mut self,
+        budget: &Budget,
+    ) -> Result<Option<Result<M, DecodeError>>, FrameTooLong> {
+        if let Some((buffer, start)) = self.take_large_frame()? {
+            return Ok(Some(M::take(buffer, start, budget)));
+        }
+        Ok(self.next_frame()?.map(|payload| M::decode(payload, budget)))
+    }
+
+    /// As [`next_frame`](Self::next_frame), with the whole buffer and where in it the message begins, for a message that ends it
+    /// and is larger than [`IDLE_BYTES`](Self::IDLE_BYTES): that buffer would be given back. `None` for every other.
+    ///
+    /// # Errors
+    ///
+    /// As `next_frame`.
+    pub fn take_large_frame(&mut self) -> Result<Option<(Vec<u8>, usize)>, FrameTooLong> {
+        let Some(length) = self.announced()? else { return Ok(None) };
+        if length <= Self::IDLE_BYTES || self.pending() - HEADER_BYTES != length {
+            return Ok(None);
+        }
+        let body = std::mem::take(&mut self.start) + HEADER_BYTES;
+        Ok(Some((std::mem::take(&mut self.buffer), body)))
     }
 
     /// How many bytes were received and not handed out. At the end of the stream, not 0 means that a frame was

@@ -50,6 +50,38 @@ fn a_frame_as_long_as_the_limit_passes_and_a_longer_one_is_refused_by_its_length
 }
 
 #[test]
+fn a_large_frame_that_ends_the_buffer_comes_with_it() {
+    let mut reader = FrameReader::new(1 << 20);
+    let large = vec![7; FrameReader::IDLE_BYTES + 1];
+    let bytes = [framed(b"small"), framed(&large)].concat();
+    reader.feed(&bytes[..bytes.len() - 1]);
+    assert_eq!(reader.take_large_frame(), Ok(None), "it comes after a small one");
+    assert_eq!(reader.next_frame(), Ok(Some(b"small".as_slice())));
+    assert_eq!(reader.take_large_frame(), Ok(None), "it is not complete");
+    reader.feed(&bytes[bytes.len() - 1..]);
+    let (buffer, start) = reader.take_large_frame().unwrap().expect("it is complete");
+    assert_eq!(buffer[start..], large);
+    assert_eq!(reader.pending(), 0);
+    reader.feed(&framed(b"next"));
+    assert_eq!(reader.next_frame(), Ok(Some(b"next".as_slice())));
+}
+
+#[test]
+fn a_frame_that_is_small_or_has_another_after_it_does_not_take_the_buffer() {
+    let mut reader = FrameReader::new(1 << 20);
+    reader.feed(&framed(&vec![7; FrameReader::IDLE_BYTES]));
+    assert_eq!(reader.take_large_frame(), Ok(None));
+    assert_eq!(reader.next_frame().unwrap().map(<[u8]>::len), Some(FrameReader::IDLE_BYTES));
+    reader.feed(&[framed(&vec![7; FrameReader::IDLE_BYTES + 1]), header(1).to_vec()].concat());
+    assert_eq!(reader.take_large_frame(), Ok(None));
+    assert_eq!(reader.next_frame().unwrap().map(<[u8]>::len), Some(FrameReader::IDLE_BYTES + 1));
+    reader.feed(b"!");
+    assert_eq!(reader.next_frame(), Ok(Some(b"!".as_slice())));
+    reader.feed(&header((1 << 20) + 1));
+    assert!(reader.take_large_frame().is_err(), "more than the limit is announced");
+}
+
+#[test]
 fn an_empty_frame_is_a_frame() {
     let mut reader = FrameReader::new(0);
     reader.feed(&[header(0), header(0)].concat());

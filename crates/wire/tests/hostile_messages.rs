@@ -27,6 +27,8 @@ fn survives<M: Message + std::fmt::Debug>(message: &M) -> Result<(), TestCaseErr
     let again: M = decoded(&bytes).unwrap();
     prop_assert_eq!(format!("{again:?}"), format!("{message:?}"));
     prop_assert_eq!(encoded(&again), bytes.clone());
+    let taken = M::take([b"before".as_slice(), &bytes].concat(), "before".len(), &Budget::default());
+    prop_assert_eq!(format!("{:?}", taken), format!("{:?}", Ok::<_, DecodeError>(again)));
     for length in 0..bytes.len() {
         prop_assert!(decoded::<M>(&bytes[..length]).is_err(), "cut at {}", length);
     }

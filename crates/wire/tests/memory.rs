@@ -4,7 +4,8 @@ mod counting_allocator;
 
 use counting_allocator::{CountingAllocator, peak_of};
 use proptest::prelude::*;
-use pydeno_wire::{Budget, Value};
+use pydeno_wire::message::WorkerMessage;
+use pydeno_wire::{Budget, Message, Value};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -82,6 +83,27 @@ fn bytes_are_copied_once() {
     let bytes = [b"\x5a\x00\x10\x00\x00".as_slice(), &vec![7; 1 << 20]].concat();
     let held = peak_of_decoding(&bytes);
     assert!((1 << 20..(1 << 20) + HELD_ANYWAY).contains(&held), "{held} bytes held");
+}
+
+fn done_with(value: Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let done = WorkerMessage::Done { id: 1, outcome: Ok(value), unhandled: vec![] };
+    done.encode(&mut bytes, &Budget::default()).unwrap();
+    bytes
+}
+
+#[test]
+fn bytes_that_are_most_of_a_message_are_not_copied() {
+    let buffer = done_with(Value::Bytes(vec![7; 1 << 20]));
+    let held = peak_of(|| WorkerMessage::take(buffer, 0, &Budget::default()));
+    assert!(held <= HELD_ANYWAY, "{held} bytes held");
+}
+
+#[test]
+fn bytes_in_a_container_are() {
+    let buffer = done_with(Value::Array(vec![Value::Bytes(vec![7; 1 << 20])]));
+    let held = peak_of(|| WorkerMessage::take(buffer, 0, &Budget::default()));
+    assert!(held >= 1 << 20, "{held} bytes held");
 }
 
 #[test]

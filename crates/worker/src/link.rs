@@ -134,8 +134,8 @@ impl Link {
     }
 
     fn decode(&mut self) -> io::Result<Option<HostMessage>> {
-        while let Some(payload) = self.reader.next_frame().map_err(io::Error::other)? {
-            match HostMessage::decode(payload, &self.budget).map_err(io::Error::other)? {
+        while let Some(message) = self.reader.next_message(&self.budget).map_err(io::Error::other)? {
+            match message.map_err(io::Error::other)? {
                 HostMessage::Attentive(attentive) => self.attentive = attentive,
                 message => return Ok(Some(message)),
             }

@@ -106,11 +106,9 @@ impl Context {
     /// ever: the guest could see that of its own.)
     pub(crate) fn copy_bytes(&self, array: Local<'_>) -> Result<Vec<u8>, Thrown<'_>> {
         let Some(source) = self.bytes_of(array)? else { return Ok(Vec::new()) };
-        let mut bytes = vec![0; source.len()];
         // SAFETY: pointer and length are the engine's for this array, which is on the stack and therefore alive; no
         // call of the engine comes between.
-        unsafe { ptr::copy_nonoverlapping(source.as_ptr().cast::<u8>(), bytes.as_mut_ptr(), bytes.len()) };
-        Ok(bytes)
+        Ok(unsafe { source.as_ref() }.to_vec())
     }
 
     /// A copy of the numbers of a `Float64Array` that only this crate holds. The first says how many there are, itself

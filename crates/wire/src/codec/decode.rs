@@ -1,6 +1,7 @@
 //! From bytes to the value that they are.
 
 use std::mem;
+use std::ops::Range;
 
 use super::encode::{CANONICAL_NAN, STREAM_OF_GUEST, STREAM_OF_HOST, safe_integer};
 use super::error::DecodeError;
@@ -12,17 +13,28 @@ use crate::value::{BigInt, Function, MAX_DATE_MILLISECONDS, MAX_SAFE_INTEGER, St
 
 /// Reads a value and takes what it used from the allowance, which is of no use any more after an error.
 pub(super) fn value(reader: &mut Reader<'_>, allowance: &mut Allowance) -> Result<Value, DecodeError> {
+    value_or_place(reader, allowance, usize::MAX).map(|(value, _)| value)
+}
+
+/// As [`value`], but bytes that are the whole value are not copied where there are more than `most_copied` of them: the value
+/// has none then, and where they are comes with it.
+pub(super) fn value_or_place(
+    reader: &mut Reader<'_>,
+    allowance: &mut Allowance,
+    most_copied: usize,
+) -> Result<(Value, Option<Range<usize>>), DecodeError> {
     let limit = allowance.budget.bytes;
     let is_cut = allowance.bytes < reader.remaining();
     let window = reader.window(allowance.bytes);
-    let mut decoder = Decoder { reader: window, allowance, open: Vec::new(), owed: 1 };
+    let mut decoder =
+        Decoder { reader: window, allowance, open: Vec::new(), owed: 1, most_copied, place: None };
     let result = decoder.run();
-    let window = decoder.reader;
+    let (window, place) = (decoder.reader, decoder.place);
     match result {
         Ok(value) => {
             allowance.bytes -= window.position() - reader.position();
             reader.skip_to(&window);
-            Ok(value)
+            Ok((value, place))
         }
         // It was the budget that ended the bytes.
         Err(DecodeError::Truncated { .. } | DecodeError::TooFewBytes { .. }) if is_cut => {
@@ -58,6 +70,10 @@ struct Decoder<'b, 'a> {
     open: Vec<Open>,
     /// How many items the open containers still claim; each takes a byte at least.
     owed: usize,
+    /// How many bytes are copied where they are the whole value.
+    most_copied: usize,
+    /// Where those are that were not.
+    place: Option<Range<usize>>,
 }
 
 /// A container that lacks some of its parts.
@@ -175,7 +191,7 @@ impl Decoder<'_, '_> {
         let whole = match major {
             Major::Unsigned => Value::Number(safe(argument, MAX_SAFE_INTEGER, offset)? as f64),
             Major::Negative => Value::Number(!safe(argument, MAX_SAFE_INTEGER - 1, offset)? as f64),
-            Major::Bytes => Value::Bytes(self.reader.take(argument)?.to_vec()),
+            Major::Bytes => Value::Bytes(self.bytes(argument)?),
             Major::Text => {
                 let offset = self.reader.position();
                 Value::String(well_formed_text(self.reader.take(argument)?, offset)?)
@@ -224,6 +240,16 @@ impl Decoder<'_, '_> {
             tag => return Err(DecodeError::UnknownTag { offset, tag }),
         };
         Ok(Begun::Whole(whole))
+    }
+
+    fn bytes(&mut self, length: u64) -> Result<Vec<u8>, DecodeError> {
+        let start = self.reader.position();
+        let bytes = self.reader.take(length)?;
+        if self.open.is_empty() && bytes.len() > self.most_copied {
+            self.place = Some(start..self.reader.position());
+            return Ok(Vec::new());
+        }
+        Ok(bytes.to_vec())
     }
 
     /// Checks a container's depth and that its claimed entries, of so many items each, can be there at all.

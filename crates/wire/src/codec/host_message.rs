@@ -1,11 +1,13 @@
 //! [`HostMessage`] in bytes.
 
+use std::slice;
+
 use super::Message;
 use super::bounds::{
     BINDING_NAME_BYTES, BINDINGS, ERROR_NAME_BYTES, ERROR_TEXT_BYTES, NAME_BYTES, RELEASED, SOURCE_BYTES,
 };
 use super::error::{DecodeError, EncodeError};
-use super::record::{RECORD_OVERHEAD, RecordReader, RecordWriter, read_message, write_message};
+use super::record::{RECORD_OVERHEAD, RecordReader, RecordWriter, read_message, take_message, write_message};
 use super::wasm_module::{MAX_WASM_MODULE_BYTES, read_wasm_module, write_wasm_module};
 use crate::budget::Budget;
 use crate::message::{Binding, HostError, HostMessage, Language, Limits, Place, Start, StreamRequest};
@@ -119,54 +121,11 @@ impl Message for HostMessage {
     }
 
     fn decode(bytes: &[u8], budget: &Budget) -> Result<Self, DecodeError> {
-        read_message(bytes, budget, |reader| {
-            let record = reader.record("host message")?;
-            match (record.number, record.fields) {
-                (START, 9) => read_start(reader),
-                (BIND, 1) => Ok(Self::Bind(reader.list("the bindings", BINDINGS, read_binding)?)),
-                (EVAL, 6) => Ok(Self::Eval {
-                    id: reader.unsigned()?,
-                    source: reader.text("the source", SOURCE_BYTES)?,
-                    name: reader.string("the script's name", NAME_BYTES)?,
-                    language: reader.choice("language", &LANGUAGES)?,
-                    redeclare: reader.boolean()?,
-                    timeout_ms: reader.unsigned()?,
-                }),
-                (EVAL_MODULE, 5) => Ok(Self::EvalModule {
-                    id: reader.unsigned()?,
-                    source: reader.text("the source", SOURCE_BYTES)?,
-                    name: reader.string("the module's name", NAME_BYTES)?,
-                    language: reader.choice("language", &LANGUAGES)?,
-                    timeout_ms: reader.unsigned()?,
-                }),
-                (LOAD_WASM, 7) => Ok(Self::LoadWasm {
-                    id: reader.unsigned()?,
-                    module: read_wasm_module(reader)?,
-                    first_function: reader.unsigned_32()?,
-                    timeout_ms: reader.unsigned()?,
-                }),
-                (INVOKE, 5) => Ok(Self::Invoke {
-                    id: reader.unsigned()?,
-                    function: reader.unsigned()?,
-                    arguments: reader.values("the arguments")?,
-                    timeout_ms: reader.unsigned()?,
-                    within: reader.unsigned_or_null()?,
-                }),
-                (PULL, 4) => Ok(Self::Pull {
-                    id: reader.unsigned()?,
-                    stream: reader.unsigned()?,
-                    what: reader.choice("what a stream is asked", &STREAM_REQUESTS)?,
-                    timeout_ms: reader.unsigned()?,
-                }),
-                (RELEASE, 1) => {
-                    Ok(Self::Release(reader.list("the functions", RELEASED, RecordReader::unsigned)?))
-                }
-                (ANSWER, 2) => Ok(Self::Answer { id: reader.unsigned()?, outcome: read_outcome(reader)? }),
-                (CANCEL, 1) => Ok(Self::Cancel { id: reader.unsigned()? }),
-                (ATTENTIVE, 1) => Ok(Self::Attentive(reader.boolean()?)),
-                _ => Err(record.unknown()),
-            }
-        })
+        read_message(bytes, budget, Self::read)
+    }
+
+    fn take(buffer: Vec<u8>, start: usize, budget: &Budget) -> Result<Self, DecodeError> {
+        take_message(buffer, start, budget, Self::read, Self::values)
     }
 
     fn max_encoded_bytes(budget: &Budget) -> usize {
@@ -174,6 +133,66 @@ impl Message for HostMessage {
         let eval = SOURCE_BYTES + NAME_BYTES;
         let error = ERROR_NAME_BYTES + ERROR_TEXT_BYTES;
         bind.max(eval).max(MAX_WASM_MODULE_BYTES).max(error).max(budget.bytes).saturating_add(RECORD_OVERHEAD)
+    }
+}
+
+impl HostMessage {
+    fn read(reader: &mut RecordReader<'_>) -> Result<Self, DecodeError> {
+        let record = reader.record("host message")?;
+        match (record.number, record.fields) {
+            (START, 9) => read_start(reader),
+            (BIND, 1) => Ok(Self::Bind(reader.list("the bindings", BINDINGS, read_binding)?)),
+            (EVAL, 6) => Ok(Self::Eval {
+                id: reader.unsigned()?,
+                source: reader.text("the source", SOURCE_BYTES)?,
+                name: reader.string("the script's name", NAME_BYTES)?,
+                language: reader.choice("language", &LANGUAGES)?,
+                redeclare: reader.boolean()?,
+                timeout_ms: reader.unsigned()?,
+            }),
+            (EVAL_MODULE, 5) => Ok(Self::EvalModule {
+                id: reader.unsigned()?,
+                source: reader.text("the source", SOURCE_BYTES)?,
+                name: reader.string("the module's name", NAME_BYTES)?,
+                language: reader.choice("language", &LANGUAGES)?,
+                timeout_ms: reader.unsigned()?,
+            }),
+            (LOAD_WASM, 7) => Ok(Self::LoadWasm {
+                id: reader.unsigned()?,
+                module: read_wasm_module(reader)?,
+                first_function: reader.unsigned_32()?,
+                timeout_ms: reader.unsigned()?,
+            }),
+            (INVOKE, 5) => Ok(Self::Invoke {
+                id: reader.unsigned()?,
+                function: reader.unsigned()?,
+                arguments: reader.values("the arguments")?,
+                timeout_ms: reader.unsigned()?,
+                within: reader.unsigned_or_null()?,
+            }),
+            (PULL, 4) => Ok(Self::Pull {
+                id: reader.unsigned()?,
+                stream: reader.unsigned()?,
+                what: reader.choice("what a stream is asked", &STREAM_REQUESTS)?,
+                timeout_ms: reader.unsigned()?,
+            }),
+            (RELEASE, 1) => {
+                Ok(Self::Release(reader.list("the functions", RELEASED, RecordReader::unsigned)?))
+            }
+            (ANSWER, 2) => Ok(Self::Answer { id: reader.unsigned()?, outcome: read_outcome(reader)? }),
+            (CANCEL, 1) => Ok(Self::Cancel { id: reader.unsigned()? }),
+            (ATTENTIVE, 1) => Ok(Self::Attentive(reader.boolean()?)),
+            _ => Err(record.unknown()),
+        }
+    }
+
+    /// The values in it, in the order of reading.
+    fn values(&mut self) -> &mut [Value] {
+        match self {
+            Self::Invoke { arguments, .. } => arguments,
+            Self::Answer { outcome: Ok(value), .. } => slice::from_mut(value),
+            _ => &mut [],
+        }
     }
 }
 
@@ -276,7 +295,7 @@ fn write_outcome(
 fn read_outcome(reader: &mut RecordReader<'_>) -> Result<Result<Value, HostError>, DecodeError> {
     let record = reader.record("answer")?;
     match (record.number, record.fields) {
-        (ANSWER_VALUE, 1) => Ok(Ok(reader.value()?)),
+        (ANSWER_VALUE, 1) => Ok(Ok(reader.value_of_message()?)),
         (ANSWER_ERROR, 2) => Ok(Err(HostError {
             name: reader.text("an error's name", ERROR_NAME_BYTES)?,
             message: reader.text("an error's message", ERROR_TEXT_BYTES)?,

@@ -1,5 +1,7 @@
 //! Records: arrays of a number, which says what it is, and fields. Messages and the choices inside them are records.
 
+use std::ops::Range;
+
 use super::bounds::SENTENCE_BYTES;
 use super::error::{DecodeError, EncodeError};
 use super::head::{Major, Reader, simple, write_head};
@@ -33,9 +35,44 @@ pub(super) fn read_message<T>(
     budget: &Budget,
     read: impl FnOnce(&mut RecordReader<'_>) -> Result<T, DecodeError>,
 ) -> Result<T, DecodeError> {
-    let mut reader = RecordReader { reader: Reader::new(bytes), allowance: Allowance::new(budget) };
+    let mut reader = RecordReader {
+        reader: Reader::new(bytes),
+        allowance: Allowance::new(budget),
+        most_copied: usize::MAX,
+        values: 0,
+        left: None,
+    };
     let message = read(&mut reader)?;
     reader.reader.finish()?;
+    Ok(message)
+}
+
+/// As [`read_message`], of a message that begins at `start` of a buffer and ends it. A value of bytes that is most of the message
+/// gets the buffer, and no memory of its own; `values` are the message's.
+pub(super) fn take_message<T>(
+    mut buffer: Vec<u8>,
+    start: usize,
+    budget: &Budget,
+    read: impl FnOnce(&mut RecordReader<'_>) -> Result<T, DecodeError>,
+    values: impl FnOnce(&mut T) -> &mut [Value],
+) -> Result<T, DecodeError> {
+    let bytes = &buffer[start..];
+    let mut reader = RecordReader {
+        reader: Reader::new(bytes),
+        allowance: Allowance::new(budget),
+        most_copied: bytes.len() / 2,
+        values: 0,
+        left: None,
+    };
+    let mut message = read(&mut reader)?;
+    reader.reader.finish()?;
+    if let Some((index, place)) = reader.left
+        && let Some(value) = values(&mut message).get_mut(index)
+    {
+        buffer.truncate(start + place.end);
+        buffer.drain(..start + place.start);
+        *value = Value::Bytes(buffer);
+    }
     Ok(message)
 }
 
@@ -195,6 +232,12 @@ pub(super) struct RecordReader<'b> {
     reader: Reader<'b>,
     /// For all values of the message together.
     allowance: Allowance,
+    /// More bytes than these are left where they are, if they are one of the message's values.
+    most_copied: usize,
+    /// How many of the message's values were read.
+    values: usize,
+    /// Which of them was left where it is, and where.
+    left: Option<(usize, Range<usize>)>,
 }
 
 impl RecordReader<'_> {
@@ -332,8 +375,19 @@ impl RecordReader<'_> {
         decode::value(&mut self.reader, &mut self.allowance)
     }
 
-    /// Reads a list of values, of which each is a node of the budget at least.
+    /// Reads one of the message's values, those that errors carry not among them.
+    pub(super) fn value_of_message(&mut self) -> Result<Value, DecodeError> {
+        let (value, place) = decode::value_or_place(&mut self.reader, &mut self.allowance, self.most_copied)?;
+        // Most of a message is there once.
+        if let Some(place) = place {
+            self.left = Some((self.values, place));
+        }
+        self.values += 1;
+        Ok(value)
+    }
+
+    /// Reads a list of the message's values, of which each is a node of the budget at least.
     pub(super) fn values(&mut self, field: &'static str) -> Result<Vec<Value>, DecodeError> {
-        self.list(field, self.allowance.budget.nodes, Self::value)
+        self.list(field, self.allowance.budget.nodes, Self::value_of_message)
     }
 }

@@ -1,5 +1,7 @@
 //! [`WorkerMessage`] in bytes.
 
+use std::slice;
+
 use super::Message;
 use super::bounds::{CONSOLE_BYTES, LAYERS, NAME_BYTES, SENTENCE_BYTES, UNHANDLED};
 use super::error::{DecodeError, EncodeError};
@@ -7,7 +9,7 @@ use super::js_error::{
     self, MAX_ERROR_BYTES, MAX_SHORT_ERROR_BYTES, read_error, read_short_error, write_error,
     write_short_error,
 };
-use super::record::{RECORD_OVERHEAD, RecordReader, RecordWriter, read_message, write_message};
+use super::record::{RECORD_OVERHEAD, RecordReader, RecordWriter, read_message, take_message, write_message};
 use crate::budget::Budget;
 use crate::message::{ConsoleLevel, Failure, LayerReport, Ready, SandboxReport, WorkerMessage};
 use crate::path::Segment;
@@ -89,37 +91,11 @@ impl Message for WorkerMessage {
     }
 
     fn decode(bytes: &[u8], budget: &Budget) -> Result<Self, DecodeError> {
-        read_message(bytes, budget, |reader| {
-            let record = reader.record("worker message")?;
-            match (record.number, record.fields) {
-                (READY, 3) => Ok(Self::Ready(Ready {
-                    build: reader.string("the build", NAME_BYTES)?,
-                    engine: reader.string("the engine", NAME_BYTES)?,
-                    sandbox: read_report(reader)?,
-                })),
-                (REFUSED, 1) => Ok(Self::Refused(read_report(reader)?)),
-                (CALL, 4) => Ok(Self::Call {
-                    id: reader.unsigned()?,
-                    request: reader.unsigned()?,
-                    function: reader.unsigned_32()?,
-                    arguments: reader.values("the arguments")?,
-                }),
-                (WAITING, 1) => Ok(Self::Waiting { taken: reader.unsigned()? }),
-                (CONSOLE, 2) => Ok(Self::Console {
-                    level: reader.choice("console level", &LEVELS)?,
-                    text: reader.text("a console line", CONSOLE_BYTES)?,
-                }),
-                (CONSOLE_DROPPED, 2) => {
-                    Ok(Self::ConsoleDropped { lines: reader.unsigned()?, bytes: reader.unsigned()? })
-                }
-                (DONE, 3) => Ok(Self::Done {
-                    id: reader.unsigned()?,
-                    outcome: read_outcome(reader)?,
-                    unhandled: reader.list("the unhandled rejections", UNHANDLED, read_short_error)?,
-                }),
-                _ => Err(record.unknown()),
-            }
-        })
+        read_message(bytes, budget, Self::read)
+    }
+
+    fn take(buffer: Vec<u8>, start: usize, budget: &Budget) -> Result<Self, DecodeError> {
+        take_message(buffer, start, budget, Self::read, Self::values)
     }
 
     fn max_encoded_bytes(budget: &Budget) -> usize {
@@ -128,6 +104,49 @@ impl Message for WorkerMessage {
         // The budget is for the values of a message together, those that errors carry included.
         let done = budget.bytes.saturating_add(MAX_ERROR_BYTES + UNHANDLED * MAX_SHORT_ERROR_BYTES);
         ready.max(CONSOLE_BYTES).max(done).saturating_add(RECORD_OVERHEAD)
+    }
+}
+
+impl WorkerMessage {
+    fn read(reader: &mut RecordReader<'_>) -> Result<Self, DecodeError> {
+        let record = reader.record("worker message")?;
+        match (record.number, record.fields) {
+            (READY, 3) => Ok(Self::Ready(Ready {
+                build: reader.string("the build", NAME_BYTES)?,
+                engine: reader.string("the engine", NAME_BYTES)?,
+                sandbox: read_report(reader)?,
+            })),
+            (REFUSED, 1) => Ok(Self::Refused(read_report(reader)?)),
+            (CALL, 4) => Ok(Self::Call {
+                id: reader.unsigned()?,
+                request: reader.unsigned()?,
+                function: reader.unsigned_32()?,
+                arguments: reader.values("the arguments")?,
+            }),
+            (WAITING, 1) => Ok(Self::Waiting { taken: reader.unsigned()? }),
+            (CONSOLE, 2) => Ok(Self::Console {
+                level: reader.choice("console level", &LEVELS)?,
+                text: reader.text("a console line", CONSOLE_BYTES)?,
+            }),
+            (CONSOLE_DROPPED, 2) => {
+                Ok(Self::ConsoleDropped { lines: reader.unsigned()?, bytes: reader.unsigned()? })
+            }
+            (DONE, 3) => Ok(Self::Done {
+                id: reader.unsigned()?,
+                outcome: read_outcome(reader)?,
+                unhandled: reader.list("the unhandled rejections", UNHANDLED, read_short_error)?,
+            }),
+            _ => Err(record.unknown()),
+        }
+    }
+
+    /// The values in it, in the order of reading.
+    fn values(&mut self) -> &mut [Value] {
+        match self {
+            Self::Call { arguments, .. } => arguments,
+            Self::Done { outcome: Ok(value), .. } => slice::from_mut(value),
+            _ => &mut [],
+        }
     }
 }
 
@@ -186,7 +205,7 @@ fn write_outcome(writer: &mut RecordWriter<'_>, outcome: &Result<Value, Failure>
 fn read_outcome(reader: &mut RecordReader<'_>) -> Result<Result<Value, Failure>, DecodeError> {
     let record = reader.record("outcome")?;
     Ok(Err(match (record.number, record.fields) {
-        (DONE_VALUE, 1) => return Ok(Ok(reader.value()?)),
+        (DONE_VALUE, 1) => return Ok(Ok(reader.value_of_message()?)),
         (DONE_JS, _) => Failure::Js(read_error(reader, &record)?),
         (DONE_TIMEOUT, 0) => Failure::Timeout,
         (DONE_HEAP_LIMIT, 0) => Failure::HeapLimit,

@@ -1,5 +1,7 @@
 //! What holds of the decoders whatever the bytes.
 
+use std::fmt::Debug;
+
 use pydeno_wire::codec::Message;
 use pydeno_wire::message::{HostMessage, WorkerMessage, ZygoteReply, ZygoteRequest};
 use pydeno_wire::{Budget, Value};
@@ -25,7 +27,9 @@ pub fn hold(bytes: &[u8]) {
     message::<ZygoteReply>(bytes);
 }
 
-fn message<M: Message>(bytes: &[u8]) {
+fn message<M: Message + Debug>(bytes: &[u8]) {
+    let taken = M::take([b"before".as_slice(), bytes].concat(), "before".len(), &BUDGET);
+    assert_eq!(format!("{taken:?}"), format!("{:?}", M::decode(bytes, &BUDGET)));
     if let Ok(message) = M::decode(bytes, &BUDGET) {
         let mut again = Vec::new();
         message.encode(&mut again, &BUDGET).expect("what was decoded can be encoded");
