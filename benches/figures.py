@@ -11,6 +11,7 @@ docs/latency.md says more.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import socket
 import statistics
@@ -187,6 +188,8 @@ def one_runtime() -> None:
         runtime.bind_function("objects", lambda: objects)
         runtime.eval("const made = objects(), bytes = new Uint8Array(1 << 20), text = 'x'.repeat(1.7e6);")
         plain = measure("eval('1+1')", lambda: runtime.eval("1+1"), 5000)
+        numbers = itertools.count()
+        measure("eval of a script that is new each time", lambda: runtime.eval(f"1+{next(numbers)}"), 5000)
         calling = measure("eval of one tool call", lambda: runtime.eval("tool()"), 5000)
         print(f"{'the tool call of it':58} {in_words(calling - plain):>10}")
         measure("eval('1+1') after a millisecond of nothing", lambda: runtime.eval("1+1"), 1000, pause=0.001)
@@ -203,6 +206,9 @@ def in_process() -> None:
     with Runtime() as runtime:
         runtime.bind_function("tool", lambda: 1)
         plain = measure("in process: eval('1+1')", lambda: runtime.eval("1+1"), 5000)
+        numbers = itertools.count()
+        new = lambda: runtime.eval(f"1+{next(numbers)}")  # noqa: E731 - as above
+        measure("in process: eval of a script that is new each time", new, 5000)
         calling = measure("in process: eval of one tool call", lambda: runtime.eval("tool()"), 5000)
         print(f"{'in process: the tool call of it':58} {in_words(calling - plain):>10}")
 
