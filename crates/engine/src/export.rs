@@ -117,6 +117,7 @@ fn read<'c>(
         functions: list(*functions, &result.functions)?,
         held: &shared.held,
         stack: shared.stack,
+        prelude,
     };
     let value = tape::read(context, tape, &text, lists)?.ok_or_else(unreadable)?;
     if *functions > 0.0 || tape.len().max(*bytes as usize) >= LARGE {

@@ -10,6 +10,7 @@ use pydeno_wire::{BigInt, Text, Value};
 use crate::ffi::{Context, EngineString, Kept, Local, Thrown};
 use crate::isolate::Shared;
 use crate::json::{self, Special};
+use crate::pieces::{self, PIECE};
 
 /// Imports one value.
 pub(crate) fn value<'c>(
@@ -135,6 +136,7 @@ impl<'c> Importer<'c, '_> {
             Value::String(value) => context.string(&EngineString::new(context.table(), value)),
             Value::BigInt(value) => self.big_int(value)?,
             Value::Date(milliseconds) => context.date(*milliseconds as f64)?,
+            Value::Bytes(bytes) if bytes.len() > PIECE => pieces::put(context, &self.shared.prelude, bytes)?,
             Value::Bytes(bytes) => {
                 let pinned = context.bytes(bytes)?;
                 self.shared.prelude.call(context, &self.shared.prelude.unpin, &[pinned])?

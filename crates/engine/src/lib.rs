@@ -72,6 +72,7 @@ mod json;
 mod language;
 mod library;
 mod modules;
+mod pieces;
 mod prelude;
 mod random;
 mod recent_scripts;

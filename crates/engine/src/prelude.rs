@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::class::{Class, Prototypes};
 use crate::ffi::{Context, EngineString, Kept, Kind, Local, NativeFunction, ScriptError, Thrown};
 use crate::isolate::{IsolateOptions, Surface, WebAssembly};
+use crate::pieces::Pieces;
 use crate::shape::{Marks, Shapes};
 use crate::stream::Streams;
 
@@ -39,6 +40,7 @@ pub(crate) struct Prelude {
     pub(crate) make_map: Kept,
     pub(crate) make_set: Kept,
     pub(crate) unpin: Kept,
+    pub(crate) pieces: Pieces,
     pub(crate) negate: Kept,
     hide: Kept,
     bind: Kept,
@@ -224,6 +226,7 @@ impl Prelude {
             make_map: field(bridge, "makeMap")?,
             make_set: field(bridge, "makeSet")?,
             unpin: field(bridge, "unpin")?,
+            pieces: Pieces::new(context, bridge, flatten)?,
             negate: field(bridge, "negate")?,
             hide: field(bridge, "hide")?,
             bind: field(bridge, "bind")?,

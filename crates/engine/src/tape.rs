@@ -7,6 +7,8 @@ use pydeno_wire::{BigInt, Function, Stream, StreamOwner, Text, Value};
 use crate::conversion_error::ConversionError;
 use crate::ffi::{Context, EngineString, Local, StackRoom};
 use crate::held_functions::HeldFunctions;
+use crate::pieces;
+use crate::prelude::Prelude;
 
 // Operations; flatten.js writes them.
 const UNDEFINED: u8 = 0;
@@ -32,6 +34,7 @@ const STRINGS: u8 = 17;
 const MIXED: u8 = 18;
 /// 19 is for paths.
 const STREAM: u8 = 20;
+const BYTES_IN_PIECES: u8 = 21;
 
 /// Reads a tape from its beginning. Every step says `None` where the tape is not what the prelude writes.
 pub(crate) struct Reader<'c, 't> {
@@ -52,6 +55,7 @@ pub(crate) struct Lists<'c, 'h> {
     /// Takes the functions.
     pub(crate) held: &'h HeldFunctions,
     pub(crate) stack: StackRoom,
+    pub(crate) prelude: &'h Prelude,
 }
 
 /// Takes texts off the front of the one text that holds them all.
@@ -126,6 +130,13 @@ impl<'c> Reader<'c, '_> {
                 Some(Ok(index)) => {
                     let buffer = self.context.get_index(self.lists.buffers, index)?;
                     Some(Value::Bytes(self.context.copy_bytes(buffer)?))
+                }
+                _ => None,
+            },
+            BYTES_IN_PIECES => match self.count().map(u32::try_from) {
+                Some(Ok(index)) => {
+                    let bytes = self.context.get_index(self.lists.buffers, index)?;
+                    Some(Value::Bytes(pieces::take(self.context, self.lists.prelude, bytes)?))
                 }
                 _ => None,
             },

@@ -304,3 +304,13 @@ fn tables_come_out_unchanged_whether_or_not_prototypes_have_elements() {
         assert_eq!(calls(&guest), number(2.0), "a control: it is poisoned");
     }
 }
+
+#[test]
+fn long_bytes_cross_both_ways_without_a_call_of_the_guests() {
+    let guest = Guest::new();
+    guest.bind("host", Box::new(|mut arguments| Ok(arguments.remove(0))));
+    guest.value("globalThis.made = new Uint8Array(700000).fill(7); 0");
+    guest.value(POISON);
+    assert_eq!(guest.value("host(made)"), Value::Bytes(vec![7; 700_000]));
+    assert_eq!(guest.value("calls"), number(0.0));
+}

@@ -145,3 +145,52 @@ fn any_table_comes_out_as_it_went_in() {
     proptest!(ProptestConfig::with_cases(200), |(value in tables())| mirror.shows(value));
     proptest!(ProptestConfig::with_cases(200), |(value in lists())| mirror.shows(value));
 }
+
+/// As many bytes as a piece has in which long ones cross, and around it.
+const LENGTHS: [usize; 8] = [
+    (256 << 10) - 1,
+    256 << 10,
+    (256 << 10) + 1,
+    512 << 10,
+    (512 << 10) + 7,
+    1 << 20,
+    (1 << 20) + 1,
+    3 << 20,
+];
+
+#[test]
+fn bytes_of_any_length_come_out_as_they_went_in() {
+    let guest = Guest::new();
+    guest.bind("same", Box::new(|mut arguments| Ok(arguments.remove(0))));
+    let function = guest.value("(bytes) => same(bytes)");
+    for length in LENGTHS {
+        let bytes = Value::Bytes((0..length).map(|index| ((index * 31) >> 3) as u8).collect());
+        assert_eq!(guest.call(&function, std::slice::from_ref(&bytes)), Ok(bytes), "{length}");
+    }
+}
+
+#[test]
+fn long_bytes_are_those_of_the_view_and_stay_the_guests() {
+    let guest = Guest::new();
+    guest.value("globalThis.all = new Uint8Array(2 << 20).map((_, index) => index % 251); 0");
+    let expected: Vec<u8> = (0..2 << 20).map(|index: usize| (index % 251) as u8).collect();
+    for source in [
+        "[all.subarray(5, 5 + 700000), 'between', new DataView(all.buffer, 77, 300000)]",
+        "[new Int32Array(all.buffer, 4 * 1000, 100000), 'between', all.buffer]",
+    ] {
+        let Value::Array(parts) = guest.value(source) else { panic!("a list is expected") };
+        let [Value::Bytes(first), _, Value::Bytes(second)] = &parts[..] else { panic!("bytes are expected") };
+        let places = if first.len() == 700_000 { [5, 77] } else { [4000, 0] };
+        assert_eq!(first[..], expected[places[0]..places[0] + first.len()], "{source}");
+        assert_eq!(second[..], expected[places[1]..places[1] + second.len()], "{source}");
+    }
+    // What is pinned cannot be transferred.
+    assert_eq!(guest.value("all.buffer.transfer(); all.length"), Value::Number(0.0));
+}
+
+#[test]
+fn long_bytes_from_the_host_can_be_transferred() {
+    let guest = Guest::new();
+    let function = guest.value("(bytes) => { bytes.buffer.transfer(); return bytes.length }");
+    assert_eq!(guest.call(&function, &[Value::Bytes(vec![7; 1 << 20])]), Ok(Value::Number(0.0)));
+}

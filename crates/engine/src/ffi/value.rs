@@ -80,17 +80,28 @@ impl Context {
         self.outcome(raw, exception)
     }
 
-    /// A `Uint8Array` with these bytes.
-    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<Local<'_>, Thrown<'_>> {
+    /// A `Uint8Array` of so many zeros.
+    pub(crate) fn zeros(&self, length: usize) -> Result<Local<'_>, Thrown<'_>> {
         let mut exception: ValueRef = ptr::null();
         // SAFETY: the table, one thread; the context is alive.
         let raw = unsafe {
-            (self.table().JSObjectMakeTypedArray)(self.raw(), UINT8_ARRAY, bytes.len(), &raw mut exception)
+            (self.table().JSObjectMakeTypedArray)(self.raw(), UINT8_ARRAY, length, &raw mut exception)
         };
-        let array = self.outcome(raw, exception)?;
+        self.outcome(raw, exception)
+    }
+
+    /// A `Uint8Array` with these bytes.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<Local<'_>, Thrown<'_>> {
+        let array = self.zeros(bytes.len())?;
+        self.overwrite(array, bytes)?;
+        Ok(array)
+    }
+
+    /// Overwrites the beginning of a typed array that only this crate holds.
+    pub(crate) fn overwrite(&self, array: Local<'_>, bytes: &[u8]) -> Result<(), Thrown<'_>> {
         if let Some(target) = self.bytes_of(array)? {
-            // SAFETY: the engine made an array of `bytes.len()` bytes a moment ago, no guest code has run since, and
-            // it does not overlap Rust's slice.
+            // SAFETY: pointer and length are the engine's for this array, which is on the stack and therefore alive; no
+            // call of the engine comes between, and it does not overlap Rust's slice.
             unsafe {
                 ptr::copy_nonoverlapping(
                     bytes.as_ptr(),
@@ -99,16 +110,31 @@ impl Context {
                 );
             };
         }
-        Ok(array)
+        Ok(())
     }
 
     /// A copy of the bytes of a typed array that only this crate holds. (Taking the pointer of a buffer pins it for
     /// ever: the guest could see that of its own.)
     pub(crate) fn copy_bytes(&self, array: Local<'_>) -> Result<Vec<u8>, Thrown<'_>> {
-        let Some(source) = self.bytes_of(array)? else { return Ok(Vec::new()) };
-        // SAFETY: pointer and length are the engine's for this array, which is on the stack and therefore alive; no
-        // call of the engine comes between.
-        Ok(unsafe { source.as_ref() }.to_vec())
+        let mut bytes = Vec::new();
+        self.append_bytes(array, usize::MAX, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Appends the first `count` bytes of a typed array that only this crate holds, or all that it has.
+    pub(crate) fn append_bytes(
+        &self,
+        array: Local<'_>,
+        count: usize,
+        to: &mut Vec<u8>,
+    ) -> Result<(), Thrown<'_>> {
+        if let Some(source) = self.bytes_of(array)? {
+            // SAFETY: pointer and length are the engine's for this array, which is on the stack and therefore alive; no
+            // call of the engine comes between.
+            let source = unsafe { source.as_ref() };
+            to.extend_from_slice(&source[..count.min(source.len())]);
+        }
+        Ok(())
     }
 
     /// A copy of the numbers of a `Float64Array` that only this crate holds. The first says how many there are, itself
@@ -128,13 +154,20 @@ impl Context {
         Ok(numbers)
     }
 
-    /// Where a typed array's bytes are until the engine's next call; `None` when there are none.
-    fn bytes_of(&self, array: Local<'_>) -> Result<Option<NonNull<[u8]>>, Thrown<'_>> {
+    /// How many bytes a typed array has.
+    pub(crate) fn byte_length(&self, array: Local<'_>) -> Result<usize, Thrown<'_>> {
         let mut exception: ValueRef = ptr::null();
         // SAFETY: the table, one thread; the array is on the stack.
         let length = unsafe {
             (self.table().JSObjectGetTypedArrayByteLength)(self.raw(), array.object(), &raw mut exception)
         };
+        if exception.is_null() { Ok(length) } else { Err(Thrown(self.local(exception))) }
+    }
+
+    /// Where a typed array's bytes are until the engine's next call; `None` when there are none.
+    fn bytes_of(&self, array: Local<'_>) -> Result<Option<NonNull<[u8]>>, Thrown<'_>> {
+        let mut exception: ValueRef = ptr::null();
+        let length = self.byte_length(array)?;
         // SAFETY: the table, one thread; the array is on the stack.
         let pointer = unsafe {
             (self.table().JSObjectGetTypedArrayBytesPtr)(self.raw(), array.object(), &raw mut exception)

@@ -4,7 +4,7 @@
 
   const {
     apply, guard, getPrototypeOf, setPrototypeOf, getOwnPropertyDescriptor, defineProperty, list, Promise, species,
-    promiseSpecies, then, Map, mapSet, Set, setAdd, Bytes,
+    promiseSpecies, then, Map, mapSet, Set, setAdd, Bytes, setTypedArray,
   } = builtins;
 
   const CLASS_PROXY = 3;
@@ -107,6 +107,18 @@
     return new Bytes(bytes);
   }
 
+  function makeBytes(length) {
+    return new Bytes(length);
+  }
+
+  // Copies the host's array into longer bytes.
+  function putPiece(bytes, piece, offset) {
+    const source = list();
+    source[0] = piece;
+    source[1] = offset;
+    apply(setTypedArray, bytes, source);
+  }
+
   function negate(integer) {
     return -integer;
   }
@@ -144,6 +156,8 @@
     makeMap: guard(makeMap),
     makeSet: guard(makeSet),
     unpin: guard(unpin),
+    makeBytes: guard(makeBytes),
+    putPiece: guard(putPiece),
     negate: guard(negate),
     hide: guard(hide),
     bind: guard(bind),

@@ -21,6 +21,9 @@
   const ARRAY = 9, OBJECT = 10, OBJECT_AGAIN = 11, SET = 12, MAP = 13, FUNCTION = 14;
   // Several elements of a list, property by property; and how a list is written that is all of one kind, or is not.
   const ROWS = 15, NUMBERS = 16, STRINGS = 17, MIXED = 18;
+  const BYTES_IN_PIECES = 21;
+  // Longer bytes the host takes in pieces.
+  const PIECE = 262144;
 
   // Classes, as in class.rs.
   const CLASS_OTHER = 0, CLASS_ARRAY = 1, CLASS_FUNCTION = 2, CLASS_PROXY = 3, CLASS_DATE = 4, CLASS_BYTES = 5, CLASS_MAP = 6;
@@ -271,19 +274,30 @@
     return bufferDetached !== undefined && genuine(bufferDetached, buffer) && call(bufferDetached, buffer);
   }
 
-  // The bytes are copied into an array that the guest never sees: the host takes its address, which pins it for good.
+  // Bytes are copied into an array that the guest never sees: the host takes its address, which pins it for good. Long ones
+  // stay where they are until the host has read them, which it does before any guest code, in pieces through one such array.
   function range(buffer, offset, length) {
     if (isGone(buffer)) return refuse(IS_DETACHED);
     bytes += length;
     if (bytes > maxBytes) return refuse(TOO_MANY_BYTES);
-    const copy = new Bytes(length);
-    one[0] = new Bytes(buffer, offset, length);
-    apply(setTypedArray, copy, one);
-    one[0] = undefined;
-    buffers[bufferCount] = copy;
-    tape[end++] = BYTES;
+    const whole = new Bytes(buffer, offset, length);
+    const isLong = length > PIECE;
+    buffers[bufferCount] = isLong ? whole : copied(new Bytes(length), whole);
+    tape[end++] = isLong ? BYTES_IN_PIECES : BYTES;
     tape[end++] = bufferCount++;
     return true;
+  }
+
+  function copied(target, source) {
+    one[0] = source;
+    apply(setTypedArray, target, one);
+    one[0] = undefined;
+    return target;
+  }
+
+  // Copies a piece of long bytes to the beginning of the host's array.
+  function takePiece(bytes, piece, offset, length) {
+    copied(piece, new Bytes(call(arrayBuffer, bytes), call(arrayOffset, bytes) + offset, length));
   }
 
   function properties(value, kind, depth) {
@@ -635,5 +649,5 @@
     }
   }
 
-  return { __proto__: null, flatten: guard(flatten), release: guard(release), result };
+  return { __proto__: null, flatten: guard(flatten), release: guard(release), takePiece: guard(takePiece), result };
 })
