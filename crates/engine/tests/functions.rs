@@ -268,6 +268,8 @@ fn a_held_function_is_kept_alive_and_one_let_go_of_is_not() {
                 const f = () => id; seen.push(new WeakRef(f)); return f })";
     let Value::Array(held) = guest.value(make) else { panic!("an array is one") };
     let alive = || {
+        // The collector takes what is left on the stack for references, and the array of all of them may be among it.
+        guest.value("(function deep(n) { return n === 0 ? 0 : deep(n - 1) + 1 })(1000)");
         // The engine collects everything before it says that a heap is over its limit.
         let limits = EvalLimits { max_heap_bytes: 1, ..EvalLimits::default() };
         let collected = guest.0.eval(&Text::from("for (;;);"), "test.js", &limits);
@@ -287,7 +289,7 @@ fn a_held_function_is_kept_alive_and_one_let_go_of_is_not() {
         })
         .collect();
     guest.0.release(&handles);
-    // The collector may take what is left on the stack for a reference.
+    // Some of it may be left all the same.
     assert!(alive() < held.len() / 4);
 }
 
