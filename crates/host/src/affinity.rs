@@ -61,11 +61,11 @@ impl Placement {
     /// Before the calling thread waits without sleeping: moves the worker off its core. False where that cannot be.
     pub(crate) fn apart(&mut self, worker: Pid) -> bool {
         let here = sched_getcpu();
-        if self.worker == Cores::AllBut(here) {
-            return true;
-        }
         if self.refused || here >= CpuSet::MAX_CPU {
             return false;
+        }
+        if self.worker == Cores::AllBut(here) {
+            return true;
         }
         let Ok(mut others) = sched_getaffinity(None) else { return false };
         others.unset(here);
@@ -153,16 +153,19 @@ mod tests {
 
     #[test]
     fn what_the_kernel_refuses_is_not_tried_again() {
-        // There is no such process.
         let (mut child, worker) = sleeper();
         child.kill().unwrap();
         child.wait().unwrap();
+        // There is no such process any more.
         let mut placement = Placement::default();
         placement.together(worker);
         assert!(placement.refused);
         assert!(!placement.apart(worker));
         placement.caller_moves = true;
         assert!(placement.hold().is_none(), "its worker is elsewhere");
+        let mut placement = Placement::default();
+        let answers: Vec<bool> = (0..100).map(|_| placement.apart(worker)).collect();
+        assert_eq!(answers, [false; 100], "on whichever cores this thread was meanwhile");
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Rhythm {
         }
     }
 
-    /// The two have one core: staying awake would only keep the other one from it.
+    /// The two cannot be kept off each other's core: staying awake would only keep the other one from it.
     pub(crate) fn has_one_core(&mut self) {
         self.needed = MOST_FAST_TURNS;
         self.sleep();
