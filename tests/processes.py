@@ -45,6 +45,11 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+def wait_until_ended(pid: int, what: str) -> None:
+    """Wait for the end of a process."""
+    wait_until(lambda: not is_alive(pid), f"the end of {what}")
+
+
 def parent_of(pid: int) -> int:
     """The parent's process id."""
     return int(fields_of(pid)[1])

@@ -8,10 +8,10 @@ import gc
 import pickle
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
+from processes import PATIENCE, wait_until
 from pydeno import (
     AsyncSandboxPool,
     CheckoutTimeout,
@@ -30,16 +30,6 @@ from pydeno import (
     static_gate,
     undefined,
 )
-
-# What waits for another thread or a process waits this long, in seconds, and goes on as soon as it is done.
-PATIENCE = 20
-
-
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"{what} did not happen"
-        time.sleep(0.002)
 
 
 def wait_until_ready(pool: SandboxPool | AsyncSandboxPool, number: int) -> None:

@@ -6,9 +6,6 @@ import gc
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from multiprocessing.connection import Connection
@@ -17,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import fresh_runtime_answers
+from processes import PATIENCE, children, is_alive, python, wait_until, wait_until_ended
 from pydeno import (
     InvalidInput,
     IsolatedRuntime,
@@ -27,56 +25,11 @@ from pydeno import (
     set_zygote_rotation,
 )
 
-# What waits for the kernel to do something waits this long, in seconds, and goes on as soon as it is done.
-PATIENCE = 20
-
-
-def python(script: str, **options: object) -> subprocess.Popen[str]:
-    """A Python process of its own that runs `script`."""
-    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]
-        [sys.executable, "-c", textwrap.dedent(script)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
-
-
-def is_alive(pid: int) -> bool:
-    """Whether the process runs; one that has ended and is not waited for does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
 
 def is_confined(pid: int) -> bool:
     """Whether the worker has its filter and waits for something to do."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return "\nSeccomp:\t2\n" in status and "\nState:\tS" in status
-
-
-def wait_until(condition: object, what: str) -> None:
-    assert callable(condition)
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"{what} did not happen"
-        time.sleep(0.005)
-
-
-def children(pid: int) -> list[int]:
-    """Every process below `pid`, whatever its state."""
-    below: list[int] = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text(encoding="ascii").rpartition(")")[2].split()[1])
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if parent == pid:
-                below += [int(entry.name), *children(int(entry.name))]
-    return below
 
 
 def test_a_killed_host_takes_its_zygote_and_every_worker_with_it() -> None:
@@ -112,7 +65,7 @@ def test_a_worker_in_an_endless_loop_dies_with_its_host() -> None:
         worker = int(host.stdout.readline())
         host.kill()
         host.wait()
-        wait_until(lambda: not is_alive(worker), "the end of the worker")
+        wait_until_ended(worker, "the worker")
 
 
 def test_a_host_that_exits_with_live_runtimes_ends_at_once_and_leaves_nothing() -> None:
@@ -189,7 +142,7 @@ def test_a_killed_zygote_is_replaced() -> None:
     with IsolatedRuntime() as rt:
         zygote = parent_of(rt.worker_pid)
         os.kill(zygote, signal.SIGKILL)
-        wait_until(lambda: not is_alive(rt.worker_pid), "the end of the worker")
+        wait_until_ended(rt.worker_pid, "the worker")
         with pytest.raises(WorkerCrashed):
             rt.eval("1")
     assert fresh_runtime_answers()
@@ -539,7 +492,7 @@ def test_a_worker_that_was_killed_while_it_waited_to_be_needed_is_replaced() -> 
         # Those of other runtimes of this process may be among them; theirs is a crash, which they say.
         for pid in ahead():
             os.kill(pid, signal.SIGKILL)
-            wait_until(lambda pid=pid: not is_alive(pid), "the end of a killed worker")
+            wait_until_ended(pid, "a killed worker")
         with IsolatedRuntime() as other:
             assert other.eval("1 + 1") == 2
             assert not other.sandbox_degraded

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import os
 import resource
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from processes import PATIENCE, children, is_alive, parent_of, python, ticks_of, wait_until
+from processes import PATIENCE, children, is_alive, parent_of, python, ticks_of, wait_until, wait_until_ended
 from pydeno import AsyncSandboxPool, InvalidInput, IsolatedRuntime, SandboxPool, WorkerCrashed
 
 
@@ -31,6 +32,20 @@ def threads() -> int:
 
 def settles(measure: Callable[[], int], at_most: int) -> None:
     wait_until(lambda: measure() <= at_most, f"at most {at_most}")
+
+
+@contextlib.contextmanager
+def crowded_processor() -> Iterator[int]:
+    """A processor that somebody keeps busy: what wants to run there has to wait."""
+    processor = max(os.sched_getaffinity(0))
+    script = f"import os; os.sched_setaffinity(0, {{{processor}}}); print(flush=True)\nwhile True: pass"
+    with python(script) as busy:
+        try:
+            assert busy.stdout is not None
+            busy.stdout.readline()
+            yield processor
+        finally:
+            busy.kill()
 
 
 def test_a_closed_pool_leaves_no_process_thread_or_descriptor() -> None:
@@ -91,9 +106,27 @@ def test_a_pool_survives_the_end_of_its_zygote() -> None:
         with pool.checkout() as rt:
             parent = parent_of(rt.worker_pid)
         os.kill(parent, signal.SIGKILL)
-        wait_until(lambda: not is_alive(parent), "the end of the zygote")
+        wait_until_ended(parent, "the zygote")
         for _ in range(3):
             assert pool.eval("40 + 2") == 42
+
+
+def test_a_worker_whose_zygote_has_ended_is_not_handed_out_however_long_its_own_end_takes() -> None:
+    outlived = 0
+    with crowded_processor() as processor:
+        for _ in range(20):
+            with SandboxPool(size=1) as pool:
+                with pool.checkout() as rt:
+                    parent = parent_of(rt.worker_pid)
+                    wait_until_ready(pool, 1)
+                    [spare] = [pid for pid in children(parent) if pid != rt.worker_pid]
+                os.sched_setaffinity(spare, {processor})
+                os.sched_setscheduler(spare, os.SCHED_IDLE, os.sched_param(0))
+                os.kill(parent, signal.SIGKILL)
+                wait_until_ended(parent, "the zygote")
+                outlived += is_alive(spare)
+                assert pool.eval("40 + 2") == 42
+    assert outlived > 0, "a control: this test has shown something"
 
 
 def test_a_forked_copy_of_the_host_cannot_use_the_pool_and_does_it_no_harm() -> None:

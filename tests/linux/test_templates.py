@@ -15,7 +15,7 @@ import pytest
 import fake_worker
 import pydeno
 from degraded_host import ENOSYS, EPERM, run
-from processes import children, fields_of, is_alive, parent_of, python, wait_until
+from processes import children, fields_of, is_alive, parent_of, python, wait_until, wait_until_ended
 from pydeno import (
     AsyncSandboxPool,
     InvalidInput,
@@ -261,7 +261,7 @@ def test_a_template_that_is_killed_is_made_again_and_ends_with_its_pool() -> Non
         with pool.checkout() as rt:
             first, worker = template_of(rt), rt.worker_pid
             os.kill(first, signal.SIGKILL)
-            wait_until(lambda: not is_alive(worker), "the end of its workers")
+            wait_until_ended(worker, "its workers")
         wait_until(lambda: pool.stats().ready == 2, "two successors")
         with pool.checkout() as rt:
             second = template_of(rt)
@@ -269,7 +269,7 @@ def test_a_template_that_is_killed_is_made_again_and_ends_with_its_pool() -> Non
             assert rt.eval("x * 7") == 42
         del rt
         assert is_alive(second)
-    wait_until(lambda: not is_alive(second), "the end of the template")
+    wait_until_ended(second, "the template")
 
 
 def test_a_runtime_that_was_checked_out_outlives_its_pool_and_the_template_ends_with_the_last() -> None:
@@ -281,7 +281,7 @@ def test_a_runtime_that_was_checked_out_outlives_its_pool_and_the_template_ends_
     assert is_alive(template)
     rt.close()
     del rt, pool
-    wait_until(lambda: not is_alive(template), "the end of the template")
+    wait_until_ended(template, "the template")
 
 
 def test_a_template_is_replaced_after_a_number_of_workers() -> None:

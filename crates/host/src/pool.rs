@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use pydeno_wire::Text;
 use pydeno_wire::message::{ConsoleLevel, JsError, Place};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
@@ -203,7 +203,7 @@ impl Pool {
             let mut state = self.shared.enter()?;
             let Some(spare) = state.ledger.take() else { return Ok(None) };
             let bindings = state.missing_in(&spare);
-            if spare.is_dead() {
+            if spare.runtime.is_dead() {
                 state.ledger.was_dead();
                 drop(state);
                 self.shared.wake_keeper();
@@ -476,12 +476,6 @@ impl Spare {
             self.functions += names.len();
         }
         Ok(())
-    }
-
-    /// Whether it has ended. One that says something unasked is as good as dead.
-    fn is_dead(&self) -> bool {
-        let Some(socket) = self.runtime.socket() else { return true };
-        poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&Timespec::default())) != Ok(0)
     }
 }
 

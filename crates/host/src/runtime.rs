@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use pydeno_wire::message::{ExitStatus, Failure, Language, Place, SandboxReport, StreamRequest, WasmModule};
 use pydeno_wire::{EncodeError, Text, Value};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::blocking;
 use crate::clock::Nanos;
@@ -109,6 +110,15 @@ impl Runtime {
     /// The socket that an event loop waits on; `None` once the runtime is closed.
     pub fn socket(&self) -> Option<Arc<OwnedFd>> {
         self.socket.upgrade()
+    }
+
+    /// Whether the worker has ended, or is about to because its zygote has. One that says something unasked is as good as
+    /// dead.
+    pub(crate) fn is_dead(&self) -> bool {
+        let Some(socket) = self.socket() else { return true };
+        let signs =
+            &mut [&*socket, self.zygote.pidfd()].map(|descriptor| PollFd::new(descriptor, PollFlags::IN));
+        poll(signs, Some(&Timespec::default())) != Ok(0)
     }
 
     /// Whether the calling thread runs a host function for the guest, from which functions of the guest may be invoked.

@@ -9,7 +9,7 @@ use pydeno_wire::message::{ExitStatus, Ready, SandboxMode, SandboxReport};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_send_buffer_size, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::Pid;
 
 use crate::cgroup::Containment;
 use crate::clock::Nanos;
@@ -121,8 +121,7 @@ impl Confining {
     pub(crate) fn template(zygote: Arc<Zygote>, options: &Options) -> io::Result<(Self, Ticket)> {
         let (ours, theirs) = connection()?;
         let pid = zygote.pid();
-        // Only this process can reap it, so the number is still its own.
-        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+        let pidfd = zygote.pidfd().try_clone()?;
         let containment = Containment::new(&zygote.delegation).admitting(pid);
         let ticket = zygote.request_template(&theirs, options.sandbox, options.empty_root)?;
         Ok((Self::new(zygote, ours, pid, pidfd, containment, options), ticket))

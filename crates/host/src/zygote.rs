@@ -63,6 +63,7 @@ pub(crate) struct Zygote {
     forked: AtomicU32,
     generation: u32,
     pid: Pid,
+    pidfd: OwnedFd,
     /// Set once this is a template: it has run somebody's script, and is watched until it ends.
     template: OnceLock<Arc<Watch>>,
 }
@@ -118,7 +119,7 @@ impl Zygote {
         if let Some(library) = &binary.engine_library {
             command.env("PYDENO_JSC", library);
         }
-        let child = monitor
+        let mut child = monitor
             .run(move || command.spawn())
             .ok_or_else(|| unavailable("the monitor thread is gone", &Errno::SRCH))?
             .map_err(|error| {
@@ -130,10 +131,18 @@ impl Zygote {
                 };
                 Error::WorkerUnavailable { reason: format!("cannot start {path}: {error}{hint}") }
             })?;
+        // Only this process can reap it, so the number is still its own.
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| {
+            // It may have ended by itself.
+            let _ = child.kill().and_then(|()| child.wait());
+            unavailable("a descriptor for the zygote cannot be had", &errno)
+        })?;
         let mut zygote = Self {
             engine: String::new(),
             delegation: Delegation::find().tidy(),
-            pid: Pid::from_child(&child),
+            pid,
+            pidfd,
             template: OnceLock::new(),
             child: Mutex::new(child),
             control: Mutex::new(Control {
@@ -237,6 +246,12 @@ impl Zygote {
         self.pid
     }
 
+    /// Readable when the zygote has ended, which its workers do not survive: the kernel has sent each its signal by then,
+    /// and they may take a moment to heed it.
+    pub(crate) fn pidfd(&self) -> &OwnedFd {
+        &self.pidfd
+    }
+
     /// How a worker, or the zygote itself, ended; waits for its end.
     pub(crate) fn collect(&self, pid: Pid) -> ExitStatus {
         if pid == self.pid {
@@ -268,7 +283,7 @@ impl Zygote {
         // Fails only when the zygote has hung up first.
         let _ = shutdown(&lock(&self.control).socket, Shutdown::Both);
         let mut child = lock(&self.child);
-        if matches!(child.try_wait(), Ok(None)) && !ends_within(&child, END_PATIENCE) {
+        if matches!(child.try_wait(), Ok(None)) && !ends_within(&self.pidfd, END_PATIENCE) {
             let _ = child.kill();
         }
         // Fails only when somebody else has waited for it.
@@ -297,10 +312,9 @@ impl Drop for Zygote {
     }
 }
 
-fn ends_within(child: &Child, patience: Duration) -> bool {
-    let Ok(pidfd) = pidfd_open(Pid::from_child(child), PidfdFlags::empty()) else { return false };
+fn ends_within(pidfd: &OwnedFd, patience: Duration) -> bool {
     let timeout = Timespec::try_from(patience).expect("a second fits a timespec");
-    matches!(poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&timeout)), Ok(1))
+    matches!(poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&timeout)), Ok(1))
 }
 
 impl Control {

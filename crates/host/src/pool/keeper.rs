@@ -116,7 +116,7 @@ impl Keeper<'_> {
                 Err(stage) => self.starting.push(Start { stage, second_try, heard }),
             }
         }
-        let dead = self.shared.lock().ledger.remove_dead(Spare::is_dead);
+        let dead = self.shared.lock().ledger.remove_dead(|spare| spare.runtime.is_dead());
         drop(dead);
         true
     }
