@@ -46,13 +46,14 @@ pub(crate) fn install(
             context,
             &name,
             Box::new(move |context, arguments| {
+                if called.deadline.is_over() {
+                    called.deadline.hurry();
+                    return Ok(context.undefined());
+                }
                 let text = line(context, &called.prelude, arguments);
                 if let Ok(mut hook) = hook.try_borrow_mut() {
                     match time {
-                        HookTime::Guest => {
-                            hook(level, text);
-                            called.deadline.hurry_if_over();
-                        }
+                        HookTime::Guest => hook(level, text),
                         HookTime::Host => called.deadline.paused(|| hook(level, text)),
                     }
                 }

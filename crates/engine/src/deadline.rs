@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pydeno_wire::Budget;
 use pydeno_wire::message::Failure;
 
-use crate::ffi::{Context, EngineString, Interrupt, Lent, Watchdog};
+use crate::ffi::{Context, EngineString, Interrupt, Lent, PERIOD, Watchdog};
 use crate::guest_time::GuestTime;
 
 /// What one request may use.
@@ -53,8 +53,14 @@ impl Default for StepLimits<'_> {
 /// A look at the heap takes longer the larger the heap is. It is done again after this many times as long.
 const HEAP_CHECK_SPACING: u32 = 20;
 
-/// How long after asking soon that may be done again.
-const SOON_SPACING: Duration = Duration::from_millis(1);
+/// How long a guest sleeps, and with it starts no timer, until every timer of the engine's that was on its way has gone off.
+const TIMERS_OUT: Duration = PERIOD.saturating_add(Duration::from_millis(2));
+
+/// How long a guest that calls the host sleeps for the timer that has just been started.
+const MOMENT: Duration = Duration::from_millis(1);
+
+/// For how long it does so, call after call.
+const TIMER_PATIENCE: Duration = Duration::from_millis(10);
 
 /// How often the deadline is looked at between sections.
 const LOOK_SPACING: Duration = Duration::from_millis(2);
@@ -82,7 +88,10 @@ pub(crate) struct Deadline {
     question: Rc<Question>,
     /// Empty where the engine cannot be asked, and until [`start`](Self::start).
     watchdog: OnceCell<Watchdog>,
-    asked_soon: Cell<Option<Instant>>,
+    /// When the engine was last told to ask at once.
+    told: Cell<Option<Instant>>,
+    /// Whether the engine is to ask at once in every section, until all that was stopped has come to its end.
+    impatient: Cell<bool>,
     looked: Cell<Option<Instant>>,
 }
 
@@ -102,6 +111,8 @@ struct Question {
     cancelled: Cell<Option<u32>>,
     /// Whether what runs between two sections is stopped.
     everything: Cell<bool>,
+    /// Whether the engine has asked since it was last told to do so at once.
+    has_asked: Cell<bool>,
 }
 
 /// What one section of guest code may use.
@@ -128,8 +139,15 @@ impl Deadline {
             depth: Cell::new(0),
             cancelled: Cell::new(None),
             everything: Cell::new(false),
+            has_asked: Cell::new(true),
         });
-        Self { question, watchdog: OnceCell::new(), asked_soon: Cell::new(None), looked: Cell::new(None) }
+        Self {
+            question,
+            watchdog: OnceCell::new(),
+            told: Cell::new(None),
+            impatient: Cell::new(false),
+            looked: Cell::new(None),
+        }
     }
 
     /// Has the engine look at it from now on, which takes a thread of the engine's.
@@ -166,6 +184,9 @@ impl Deadline {
             heap.min(bounds.max_heap_bytes)
         });
         question.depth.set(depth + 1);
+        if self.impatient.get() {
+            self.has_been_told();
+        }
         let result = question.time.running(|| question.cancel.during(cancelled, body));
         let stop = question.stop.get();
         // The engine goes on stopping until its outermost call has returned.
@@ -178,8 +199,10 @@ impl Deadline {
         if question.cancelled.get().is_some_and(|outermost| outermost >= depth) {
             question.cancelled.set(None);
         }
-        if stop.is_some()
-            && depth == 0
+        // It has not come to where it asks, and is to leave the next section its time.
+        if depth == 0
+            && !self.impatient.get()
+            && !question.has_asked.replace(true)
             && let Some(watchdog) = self.watchdog.get()
         {
             watchdog.ask_at_the_usual_pace();
@@ -210,11 +233,21 @@ impl Deadline {
         self.question.stop.get()
     }
 
-    /// Stops the section at this depth, 0 for the outermost, and those inside it, as cancelled.
+    /// Whether the section that runs has been stopped, or is now because its time is over or it was cancelled: then the host
+    /// does nothing more for it, whether or not the engine has come to ask.
+    pub(crate) fn is_over(&self) -> bool {
+        let question = &*self.question;
+        if question.stop.get().is_none() {
+            question.stop.set(question.plain_reason_to_stop());
+        }
+        question.stop.get().is_some()
+    }
+
+    /// Stops the section at this depth, 0 for the outermost, and those inside it, as cancelled: when they next call the host,
+    /// or the engine asks.
     pub(crate) fn cancel(&self, depth: u32) {
         let cancelled = &self.question.cancelled;
         cancelled.set(Some(cancelled.get().map_or(depth, |outermost| outermost.min(depth))));
-        self.ask_soon();
     }
 
     /// Stops also what a call of the engine between two sections sets going: reactions that are left over.
@@ -226,49 +259,72 @@ impl Deadline {
         self.question.everything.get()
     }
 
-    /// Has the engine ask very soon, for what never runs long enough in one piece to be asked at the usual pace.
+    /// While everything is stopped, has the engine ask as soon as a section has begun, until [patience](Self::regain_patience) has
+    /// been regained.
+    pub(crate) fn lose_patience(&self) {
+        if let Some(watchdog) = self.watchdog.get()
+            && !self.impatient.replace(true)
+        {
+            thread::sleep(TIMERS_OUT);
+            watchdog.ask_at_every_entry();
+        }
+    }
+
+    /// Has it ask at the usual pace again.
+    pub(crate) fn regain_patience(&self) {
+        if self.impatient.replace(false)
+            && let Some(watchdog) = self.watchdog.get()
+        {
+            watchdog.ask_at_the_usual_pace();
+        }
+    }
+
+    /// For a guest whose time is over and that still calls the host: has the engine ask, which it else does at a pace of processor
+    /// time, of which one that mostly waits uses little. It may take some calls: the engine's timer needs a processor, too,
+    /// which a guest that only ran on might never leave it on a busy machine.
     ///
-    /// Not at every call: an engine whose timer fires while it still answers the one before may abort the process.
-    pub(crate) fn ask_soon(&self) {
-        let now = Instant::now();
-        let asked = self.asked_soon.get().is_some_and(|asked| now.duration_since(asked) < SOON_SPACING);
-        if !asked && let Some(watchdog) = self.watchdog.get() {
-            self.asked_soon.set(Some(now));
-            watchdog.ask_soon();
-        }
-    }
-
-    /// For a guest whose time is over and that still calls the host: has the engine ask, and leaves its timer a processor, which
-    /// a guest that only ran on might never do on a busy machine.
+    /// A guest does not sleep for long: an exception that every frame of a deep stack catches and throws again leads from one
+    /// host call to the next without coming to where the engine asks.
     pub(crate) fn hurry(&self) {
-        self.ask_soon();
-        thread::sleep(SOON_SPACING);
+        let Some(watchdog) = self.watchdog.get() else { return };
+        if self.question.has_asked.get() {
+            if !self.impatient.get() {
+                thread::sleep(TIMERS_OUT);
+            }
+            self.has_been_told();
+            watchdog.ask_at_once();
+        }
+        if self.told.get().is_some_and(|told| told.elapsed() < TIMER_PATIENCE) {
+            thread::sleep(MOMENT);
+        }
     }
 
-    /// [Hurries](Self::hurry) a guest whose time is over, in a call of the host: the engine asks at a pace of processor time, which
-    /// one that mostly waits uses little of.
-    pub(crate) fn hurry_if_over(&self) {
-        if self.question.end.get() <= self.question.time.now() {
-            self.hurry();
-        }
+    fn has_been_told(&self) {
+        self.question.has_asked.set(false);
+        self.told.set(Some(Instant::now()));
     }
 
     /// Runs `body`, a host function, outside the guest's time.
     pub(crate) fn paused<R>(&self, body: impl FnOnce() -> R) -> R {
-        self.question.time.paused(|| {
-            self.hurry_if_over();
-            body()
-        })
+        self.question.time.paused(body)
     }
 }
 
 impl Question {
-    fn reason_to_stop(&self) -> Option<Stop> {
+    /// What a look at the clock and at the notes of this thread tells.
+    fn plain_reason_to_stop(&self) -> Option<Stop> {
         if self.end.get() <= self.time.now() {
             return Some(Stop::Timeout);
         }
         let section = self.depth.get().saturating_sub(1);
-        if self.cancelled.get().is_some_and(|outermost| outermost <= section) || self.cancel.ask() {
+        self.cancelled.get().filter(|&outermost| outermost <= section).map(|_| Stop::Cancelled)
+    }
+
+    fn reason_to_stop(&self) -> Option<Stop> {
+        if let Some(stop) = self.plain_reason_to_stop() {
+            return Some(stop);
+        }
+        if self.cancel.ask() {
             return Some(Stop::Cancelled);
         }
         let now = Instant::now();
@@ -306,6 +362,7 @@ impl Question {
 
 impl Interrupt for Question {
     fn should_stop(&self) -> bool {
+        self.has_asked.set(true);
         // A timer of a section that is over may fire in the next one, or between two.
         if !self.time.is_running() {
             return self.everything.get();

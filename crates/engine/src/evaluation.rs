@@ -577,19 +577,18 @@ impl Isolate {
         let deadline = &self.shared.deadline;
         let overdue = Bounds { end: Duration::ZERO, max_heap_bytes: u64::MAX };
         deadline.stop_everything(true);
-        for attempt in 0..Self::MOST_STOPPED_REACTIONS {
-            if attempt >= Self::PATIENT_ATTEMPTS {
-                deadline.ask_soon();
+        let is_left = (0..Self::MOST_STOPPED_REACTIONS).any(|attempt| {
+            if attempt == Self::PATIENT_ATTEMPTS {
+                deadline.lose_patience();
             }
             // An empty script has no way to fail, and whatever the engine says of it is about what was stopped.
             let ((), stop) = deadline.during(overdue, &|| false, || {
                 let _ = self.context.evaluate(&nothing, &nothing);
             });
-            if stop.is_none() {
-                deadline.stop_everything(false);
-                return;
-            }
-        }
+            stop.is_none()
+        });
+        deadline.regain_patience();
+        deadline.stop_everything(!is_left);
     }
 
     /// Tries again to come to the end of reactions that were stopped; without that no code may run.

@@ -40,4 +40,4 @@ pub(crate) use promise::Deferred;
 pub(crate) use stack::StackRoom;
 pub(crate) use string::EngineString;
 pub(crate) use table::{MissingSymbol, Table};
-pub(crate) use watchdog::{Interrupt, Lent, Watchdog};
+pub(crate) use watchdog::{Interrupt, Lent, PERIOD, Watchdog};

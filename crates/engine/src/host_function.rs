@@ -84,21 +84,20 @@ pub(crate) fn call<'c>(
 
 /// The request that calls, if it can.
 pub(crate) fn caller<'c>(context: &'c Context, shared: &Shared) -> Result<Running, Thrown<'c>> {
-    if shared.deadline.stopped().is_some() {
-        // The reaction that calls goes on as it likes until the engine stops it, too.
+    let refuse = |why: &str| {
+        // What calls goes on as it likes until the engine stops it, too. Not an error object: where the engine makes one it asks
+        // whether to stop, and what ends a guest is to a host that calls the engine an exception as any other, which the guest
+        // would then catch.
         shared.deadline.hurry();
-        return Err(throw(
-            context,
-            &shared.prelude,
-            "Error",
-            &Text::from("The evaluation is being stopped."),
-        ));
-    }
+        Err(Thrown(context.string(&EngineString::from_str(context.table(), why))))
+    };
     let Some(running) = shared.requests.running() else {
         // A reaction that is left over from a request that was stopped.
-        shared.deadline.hurry();
-        return Err(throw(context, &shared.prelude, "Error", &Text::from("The evaluation has ended.")));
+        return refuse("The evaluation has ended.");
     };
+    if shared.deadline.is_over() {
+        return refuse("The evaluation is being stopped.");
+    }
     if shared.stack.is_enough_for_a_call() { Ok(running) } else { Err(exhausted(context, &shared.prelude)) }
 }
 

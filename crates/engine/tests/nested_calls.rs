@@ -155,6 +155,12 @@ fn cancelling_the_caller_stops_the_callback() {
     assert_eq!(guest.ended(), (10, Err(Failure::Cancelled)));
     assert_eq!(outcomes.borrow().as_slice(), [Err(Failure::Cancelled)]);
     assert!(guest.still_answers());
+    // One that calls the host again gets nothing from it, and cannot end well.
+    outcomes.borrow_mut().clear();
+    guest.begin(10, "stop(); try { callback(() => 1) } catch {} 2");
+    assert_eq!(guest.ended(), (10, Err(Failure::Cancelled)));
+    assert_eq!(outcomes.borrow().as_slice(), []);
+    assert!(guest.still_answers());
 }
 
 #[test]

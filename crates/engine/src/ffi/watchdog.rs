@@ -19,13 +19,18 @@ pub(crate) trait Interrupt {
 struct Question {
     context: Context,
     interrupt: Rc<dyn Interrupt>,
+    /// Whether the engine is to ask at once whenever it is entered.
+    at_every_entry: Cell<bool>,
 }
 
-/// How much of the guest's processor time passes between two questions.
+/// How much of the guest's processor time passes between two questions. No timer of the engine's takes longer.
 ///
 /// It is the same for every evaluation and stays set between them: setting it anew would wake the engine's timer thread
 /// each time, which costs more than a small evaluation does.
-const PERIOD: Duration = Duration::from_millis(25);
+pub(crate) const PERIOD: Duration = Duration::from_millis(25);
+
+/// The engine's own unit is a microsecond.
+const AT_ONCE: Duration = Duration::from_micros(1);
 
 impl Question {
     fn ask_after(&self, period: Duration) -> bool {
@@ -48,17 +53,35 @@ impl Watchdog {
     pub(crate) fn start(context: &Context, interrupt: Rc<dyn Interrupt>) -> Option<Self> {
         // Without the function that stops the asking the question could be asked of freed memory.
         context.table().clear_execution_time_limit?;
-        let watchdog = Self { question: Box::new(Question { context: context.clone(), interrupt }) };
+        let watchdog = Self {
+            question: Box::new(Question {
+                context: context.clone(),
+                interrupt,
+                at_every_entry: Cell::new(false),
+            }),
+        };
         watchdog.question.ask_after(PERIOD).then_some(watchdog)
     }
 
-    /// Asks very soon, and then at the usual pace.
-    pub(crate) fn ask_soon(&self) {
-        self.question.ask_after(Duration::from_micros(1));
+    /// Asks at once, and then at the usual pace.
+    ///
+    /// There must be no other timer of the engine's on its way. Its timer thread tells the guest to ask, and then takes a lock to
+    /// have it stopped for that; when the guest has answered both this timer and another in between, the thread finds a
+    /// state that it holds impossible, and aborts the process (`VMTraps::requestThreadStopIfNeeded`, `JavaScriptCore` 2.50.6).
+    pub(crate) fn ask_at_once(&self) {
+        self.question.ask_after(AT_ONCE);
+    }
+
+    /// Asks at once whenever the engine is entered, which must not be now, and as long as the answer is to stop. The same holds
+    /// for other timers, so that each entry must be stopped before the next.
+    pub(crate) fn ask_at_every_entry(&self) {
+        self.question.at_every_entry.set(true);
+        self.question.ask_after(AT_ONCE);
     }
 
     /// Asks at the usual pace from now on.
     pub(crate) fn ask_at_the_usual_pace(&self) {
+        self.question.at_every_entry.set(false);
         self.question.ask_after(PERIOD);
     }
 }
@@ -82,12 +105,14 @@ unsafe extern "C" fn should_terminate(_: ContextRef, data: *mut c_void) -> bool 
             question.context.store_panic(payload);
             true
         });
-    if stop || question.context.has_panicked() {
-        return true;
+    let stop = stop || question.context.has_panicked();
+    // The engine asks once. It goes on asking only when the limit is set anew, from within the question. That is also done for
+    // a guest that is stopped: with the limit of a question that was to come at once, each call of the engine that is an
+    // entry of its own would start a timer.
+    if !(stop && question.at_every_entry.get()) {
+        question.ask_after(PERIOD);
     }
-    // The engine asks once. It goes on asking only when the limit is set anew, from within the question.
-    question.ask_after(PERIOD);
-    false
+    stop
 }
 
 /// A question of a caller's, lent for the length of a call.
