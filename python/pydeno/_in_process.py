@@ -15,8 +15,9 @@ class Runtime(RuntimeBase):
     """JavaScript in this process, for code that you wrote or reviewed.
 
     There is no boundary around it: a flaw of the engine is a flaw of your process, and a script that the engine
-    cannot stop hangs the thread. Use `IsolatedRuntime` for code that you do not trust. It belongs to the thread that
-    made it.
+    cannot stop hangs the thread: an endless chain of promises, such as `for (;;) await 1`, or an endless loop in
+    WebAssembly. Use `IsolatedRuntime` for code that you do not trust, whose worker is killed then. It belongs to the
+    thread that made it.
 
     Args:
         config: The options; `RuntimeConfig()` when `None`.
