@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use pydeno_wire::Budget;
 use pydeno_wire::message::Failure;
 
-use crate::ffi::{Context, EngineString, Interrupt, Lent, PERIOD, Watchdog};
+use crate::ffi::{Context, Interrupt, Lent, PERIOD, Watchdog};
 use crate::guest_time::GuestTime;
+use crate::heap::HeapReader;
 
 /// What one request may use.
 pub struct EvalLimits<'a> {
@@ -97,7 +98,7 @@ pub(crate) struct Deadline {
 
 struct Question {
     context: Context,
-    heap_names: [EngineString; 2],
+    heap: HeapReader,
     time: GuestTime,
     stop: Cell<Option<Stop>>,
     /// When the guest is stopped, in its own time.
@@ -125,11 +126,10 @@ pub(crate) struct Bounds {
 
 impl Deadline {
     /// The deadline of this context, which nobody looks at before it is [started](Self::start).
-    pub(crate) fn new(context: &Context) -> Self {
+    pub(crate) fn new(context: &Context, heap: HeapReader) -> Self {
         let question = Rc::new(Question {
             context: context.clone(),
-            heap_names: ["heapSize", "extraMemorySize"]
-                .map(|name| EngineString::from_str(context.table(), name)),
+            heap,
             time: GuestTime::default(),
             stop: Cell::new(None),
             end: Cell::new(Duration::MAX),
@@ -341,26 +341,17 @@ impl Question {
 
     fn heap_is_over_its_limit(&self) -> bool {
         let limit = self.max_heap_bytes.get() as f64;
-        if self.heap_bytes() <= limit {
+        if self.heap.bytes() <= limit {
             return false;
         }
         // Much of it may be garbage that the engine has not collected yet.
         self.context.collect_garbage();
-        self.heap_bytes() > limit
-    }
-
-    fn heap_bytes(&self) -> f64 {
-        let Some(statistics) = self.context.memory_statistics() else { return 0.0 };
-        self.heap_names
-            .iter()
-            .filter_map(|name| self.context.get(statistics, name).ok())
-            .map(|bytes| self.context.to_number(bytes))
-            .filter(|bytes| bytes.is_finite())
-            .fold(0.0, f64::max)
+        self.heap.bytes() > limit
     }
 }
 
 impl Interrupt for Question {
+    /// The guest may have thrown something that is still under way, see [`crate::heap`].
     fn should_stop(&self) -> bool {
         self.has_asked.set(true);
         // A timer of a section that is over may fire in the next one, or between two.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use crate::ffi::{Context, EngineString, KeptSignals, StackRoom, Table, start};
+use crate::heap;
 use crate::library::{self, EngineUnavailable};
 use crate::shape::Marks;
 use crate::tier::Features;
@@ -17,6 +18,7 @@ pub struct Engine {
     /// The process that made the first isolate, or 0.
     user: AtomicU32,
     marks: OnceLock<Option<Marks>>,
+    reads_heap_directly: OnceLock<bool>,
 }
 
 /// What the zygote evaluates once: everything that the engine reads from the system when it is first used.
@@ -42,6 +44,7 @@ impl Engine {
             started: Once::new(),
             user: AtomicU32::new(0),
             marks: OnceLock::new(),
+            reads_heap_directly: OnceLock::new(),
         }));
         *loaded = Some(engine);
         Ok(engine)
@@ -65,6 +68,12 @@ impl Engine {
     /// How this engine marks its objects, where that is as expected. Found out once: forks know it.
     pub(crate) fn marks(&'static self) -> Option<&'static Marks> {
         self.marks.get_or_init(|| Marks::of_engine(&self.table)).as_ref()
+    }
+
+    /// Whether the size of the heap is read without asking this engine, which is found out with a context of it that runs nothing.
+    /// Found out once, as the marks are.
+    pub(crate) fn reads_heap_directly(&'static self, context: &Context) -> bool {
+        *self.reads_heap_directly.get_or_init(|| heap::is_read_directly(context))
     }
 
     /// Starts the engine in a process that will fork and never run guest code itself.
@@ -97,6 +106,7 @@ impl Engine {
         match context.evaluate(&script, &name) {
             Ok(value) if context.to_bool(value) => {
                 self.marks();
+                self.reads_heap_directly(&context);
                 Ok(())
             }
             _ => Err(InitialiseError::WarmUp),

@@ -11,6 +11,7 @@ use crate::console::{self, ConsoleHook, HookTime};
 use crate::deadline::Deadline;
 use crate::engine::Engine;
 use crate::ffi::{Context, EngineString, NativeFunction, StackRoom, retire_alternate_stack};
+use crate::heap::HeapReader;
 use crate::held_functions::HeldFunctions;
 use crate::host_function::{self, BindError, HostFunction};
 use crate::language::Positions;
@@ -169,7 +170,10 @@ impl Isolate {
             .map_err(|error| IsolateError::Prelude(error.to_string()))?;
         let shared = Rc::new(Shared {
             prelude,
-            deadline: Deadline::new(&context),
+            deadline: Deadline::new(
+                &context,
+                HeapReader::new(&context, engine.reads_heap_directly(&context)),
+            ),
             held: HeldFunctions::default(),
             requests: Requests::default(),
             stack: StackRoom::of_this_thread(),

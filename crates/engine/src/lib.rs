@@ -64,6 +64,7 @@ mod exception;
 mod export;
 mod ffi;
 mod guest_time;
+mod heap;
 mod held_functions;
 mod host_function;
 mod import;

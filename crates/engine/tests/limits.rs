@@ -213,3 +213,16 @@ fn the_timeout_is_kept_within_reason() {
     assert_eq!(guest.within(SHORT, "for (;;);"), Err(Failure::Timeout));
     assert!(began.elapsed() >= SHORT);
 }
+
+#[test]
+fn what_a_guest_has_thrown_survives_a_look_at_its_heap() {
+    // The engine asks after 25 ms of processor time, and may do so while the frames of a deep stack are left.
+    for busy in (18..25).cycle().take(49) {
+        let guest = Guest::new();
+        let source = format!(
+            "(() => {{ const end = Date.now() + {busy}; while (Date.now() < end); \
+             const endless = {{ toString() {{ return '' + this }} }}; return '' + endless }})()"
+        );
+        assert_eq!(guest.error(&source).name, "RangeError");
+    }
+}

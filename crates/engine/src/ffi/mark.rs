@@ -1,4 +1,4 @@
-//! The first bytes of the engine's objects.
+//! What the engine's objects have in memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,5 +29,17 @@ impl Local<'_> {
         // Threads of the engine's own may set bits of the last two bytes; hence atomic, in any order.
         let [a, b, c, d, elements, class, _, _] = first.load(Ordering::Relaxed).to_le_bytes();
         Mark { shape: u32::from_le_bytes([a, b, c, d]), elements, class }
+    }
+
+    /// What an object that the engine's interface has made keeps after its first sixteen bytes: its first properties.
+    pub(crate) fn first_slots(self) -> Option<[u64; 4]> {
+        if !self.is_cell() {
+            return None;
+        }
+        let slots = self.raw().cast::<u64>().wrapping_add(2).cast::<[u64; 4]>();
+        // SAFETY: a reference to an object is the address of its cell, aligned for this; the interface makes objects with room for
+        // six properties after sixteen bytes; the object is on this thread's stack and therefore alive, and only this
+        // thread writes properties.
+        Some(unsafe { slots.read() })
     }
 }
