@@ -7,7 +7,7 @@
 //! `JSCJSValue.h` encodes them. Nothing promises that, so [`is_read_directly`] compares what is there with what the interface
 //! says. Where it is not the same, the interface is asked, at the price of an exception now and then.
 
-use crate::ffi::{Context, EngineString};
+use crate::ffi::{Context, EngineString, Local};
 
 /// The first properties, in their order.
 const NAMES: [&str; 4] = ["heapSize", "heapCapacity", "extraMemorySize", "objectCount"];
@@ -15,48 +15,48 @@ const NAMES: [&str; 4] = ["heapSize", "heapCapacity", "extraMemorySize", "object
 /// Reads the size of one engine's heap.
 pub(crate) struct HeapReader {
     context: Context,
-    names: [EngineString; 4],
     directly: bool,
 }
 
 impl HeapReader {
     /// A reader that asks the engine's interface unless the heap [can be read directly](is_read_directly).
     pub(crate) fn new(context: &Context, directly: bool) -> Self {
-        let names = NAMES.map(|name| EngineString::from_str(context.table(), name));
-        Self { context: context.clone(), names, directly }
+        Self { context: context.clone(), directly }
     }
 
     /// In bytes, buffers included; 0 where this engine does not tell.
     pub(crate) fn bytes(&self) -> f64 {
-        let Some([size, _, extra, _]) = self.numbers() else { return 0.0 };
+        let Some(statistics) = self.context.memory_statistics() else { return 0.0 };
+        let direct = if self.directly { read(statistics) } else { None };
+        let [size, _, extra, _] = direct.unwrap_or_else(|| ask(&self.context, statistics));
         [size, extra].into_iter().filter(|bytes| bytes.is_finite()).fold(0.0, f64::max)
     }
+}
 
-    fn numbers(&self) -> Option<[f64; 4]> {
-        let statistics = self.context.memory_statistics()?;
-        if self.directly {
-            return statistics.first_slots().map(|slots| slots.map(number));
-        }
-        let read =
-            |name| self.context.get(statistics, name).map_or(f64::NAN, |value| self.context.to_number(value));
-        Some(self.names.each_ref().map(read))
-    }
+fn read(statistics: Local<'_>) -> Option<[f64; 4]> {
+    statistics.first_slots().map(|slots| slots.map(number))
+}
+
+fn ask(context: &Context, statistics: Local<'_>) -> [f64; 4] {
+    NAMES.map(|name| {
+        let told = context.get(statistics, &EngineString::from_str(context.table(), name));
+        told.map_or(f64::NAN, |told| context.to_number(told))
+    })
 }
 
 /// Whether the numbers of this engine are where they are expected. Asked before any guest code has run in the context.
 pub(crate) fn is_read_directly(context: &Context) -> bool {
     let string = |text: &str| EngineString::from_str(context.table(), text);
     let Some(statistics) = context.memory_statistics() else { return false };
-    let Some(slots) = statistics.first_slots() else { return false };
     let keys = context.evaluate(&string("Object.keys"), &string("")).ok();
     let Some(names) = keys.and_then(|keys| context.call(keys, &[statistics]).ok()) else { return false };
-    let is_as_expected = |(index, name): (usize, &str)| {
+    let is_at = |(index, name): (usize, &str)| {
         let found = context.get_index(names, index as u32).ok().and_then(|found| context.to_string(found));
-        let told = context.get(statistics, &string(name)).map_or(f64::NAN, |told| context.to_number(told));
-        found.is_some_and(|found| found.to_text() == *name) && told == number(slots[index])
+        found.is_some_and(|found| found.to_text() == *name)
     };
     // Before the first collection, which would start threads in a process that is to fork, only the capacity is not 0.
-    NAMES.into_iter().enumerate().all(is_as_expected) && number(slots[1]) > 0.0
+    NAMES.into_iter().enumerate().all(is_at)
+        && read(statistics).is_some_and(|read| read == ask(context, statistics) && read[1] > 0.0)
 }
 
 /// What a number's 64 bits mean: an integer of 32 below fifteen ones, or a double to whose own bits 2^49 was added.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use guest::{Guest, number, string};
-use pydeno_engine::{EvalLimits, Isolate, RequestId};
+use pydeno_engine::{EvalLimits, HookTime, Isolate, RequestId};
 use pydeno_wire::message::{Failure, HostError, JsError};
 use pydeno_wire::{Function, Text, Value};
 
@@ -157,6 +157,16 @@ fn cancelling_the_caller_stops_the_callback() {
     assert!(guest.still_answers());
     // One that calls the host again gets nothing from it, and cannot end well.
     outcomes.borrow_mut().clear();
+    let lines = Rc::new(RefCell::new(Vec::new()));
+    let written = Rc::clone(&lines);
+    guest.0.set_console(Box::new(move |_, text| written.borrow_mut().push(text)), HookTime::Guest);
+    guest.begin(
+        10,
+        "console.log('before'); stop(); console.log('after'); try { callback(() => 1) } catch {} 2",
+    );
+    assert_eq!(guest.ended(), (10, Err(Failure::Cancelled)));
+    assert_eq!(lines.borrow().as_slice(), [Text::from("before")]);
+    assert_eq!(outcomes.borrow().as_slice(), []);
     guest.begin(10, "stop(); try { callback(() => 1) } catch {} 2");
     assert_eq!(guest.ended(), (10, Err(Failure::Cancelled)));
     assert_eq!(outcomes.borrow().as_slice(), []);
